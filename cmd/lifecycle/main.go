@@ -15,6 +15,7 @@ import (
 	"cupola/cmd/lifecycle/directory"
 	"cupola/cmd/lifecycle/healthcheck"
 	"cupola/cmd/lifecycle/jvm"
+	"cupola/cmd/lifecycle/nginx"
 	"cupola/cmd/lifecycle/proxy"
 	"cupola/cmd/lifecycle/scp"
 	"cupola/cmd/lifecycle/shell"
@@ -66,6 +67,8 @@ func dispatch(argv []string) (code int, ok bool) {
 		return proxy.Main(args), true
 	case "scp":
 		return scp.Main(args), true
+	case nginx.Varify:
+		return nginx.Main(args), true
 	case "sh", "shell":
 		return shell.Main(argv), true
 	}

@@ -30,6 +30,7 @@ func Buildpacks() []Buildpack {
 		{"nodejs_buildpack", "nodejs"},
 		{"go_buildpack", "go"},
 		{"python_buildpack", "python"},
+		{"nginx_buildpack", "nginx"},
 		{"binary_buildpack", "binary"},
 	}
 }

@@ -29,6 +29,7 @@ func kinds() map[string]kind {
 		"binary":     {detect: detectBinary, finalize: finalizeBinary},
 		"go":         {detect: detectGo, finalize: finalizeGo},
 		"java":       {detect: detectJava, supply: supplyJava, finalize: finalizeJava},
+		"nginx":      {detect: detectNginx, supply: supplyNginx, finalize: finalizeNginx},
 		"nodejs":     {detect: detectNodeJS, supply: supplyNodeJS, finalize: finalizeNodeJS},
 		"python":     {detect: detectPython, supply: supplyPython, finalize: finalizePython},
 		"ruby":       {detect: detectRuby, supply: supplyRuby, finalize: finalizeRuby},
