@@ -16,6 +16,7 @@ import (
 	"cupola/cmd/lifecycle/healthcheck"
 	"cupola/cmd/lifecycle/jvm"
 	"cupola/cmd/lifecycle/nginx"
+	"cupola/cmd/lifecycle/phpapp"
 	"cupola/cmd/lifecycle/proxy"
 	"cupola/cmd/lifecycle/scp"
 	"cupola/cmd/lifecycle/shell"
@@ -69,6 +70,8 @@ func dispatch(argv []string) (code int, ok bool) {
 		return scp.Main(args), true
 	case nginx.Varify:
 		return nginx.Main(args), true
+	case phpapp.Start:
+		return phpapp.Main(args), true
 	case "sh", "shell":
 		return shell.Main(argv), true
 	}

@@ -30,6 +30,7 @@ func Buildpacks() []Buildpack {
 		{"nodejs_buildpack", "nodejs"},
 		{"go_buildpack", "go"},
 		{"python_buildpack", "python"},
+		{"php_buildpack", "php"},
 		{"nginx_buildpack", "nginx"},
 		{"binary_buildpack", "binary"},
 	}

@@ -27,7 +27,7 @@ func Toolchains() []Toolchain {
 		{Name: "ruby", Programs: []string{"ruby"}, Packages: []string{"ruby", "ruby-dev", "bundler", "gcc", "make"}},
 		{Name: "go", Programs: []string{"go", "usr/local/go/bin/go", "usr/lib/go/bin/go", "usr/lib/go-*/bin/go"}, Packages: []string{"golang-go"}},
 		{Name: "php", Programs: []string{"php-fpm", "usr/sbin/php-fpm*"}, Packages: []string{"php-fpm", "php-cli", "php-bcmath", "php-curl", "php-gd", "php-intl",
-			"php-mbstring", "php-mysql", "php-pgsql", "php-sqlite3", "php-xml", "php-zip", "composer", "nginx-light"}},
+			"php-mbstring", "php-mysql", "php-pgsql", "php-sqlite3", "php-xml", "php-zip", "composer", "apache2-bin"}},
 		{Name: "nginx", Programs: []string{"nginx", "usr/sbin/nginx"}, Packages: []string{"nginx-light", "libnginx-mod-stream"}},
 		{Name: "rust", Programs: []string{"cargo"}, Packages: []string{"cargo"}},
 		{Name: "r", Programs: []string{"Rscript"}, Packages: []string{"r-base-core"}},

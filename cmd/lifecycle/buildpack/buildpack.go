@@ -31,6 +31,7 @@ func kinds() map[string]kind {
 		"java":       {detect: detectJava, supply: supplyJava, finalize: finalizeJava},
 		"nginx":      {detect: detectNginx, supply: supplyNginx, finalize: finalizeNginx},
 		"nodejs":     {detect: detectNodeJS, supply: supplyNodeJS, finalize: finalizeNodeJS},
+		"php":        {detect: detectPHP, supply: supplyPHP, finalize: finalizePHP},
 		"python":     {detect: detectPython, supply: supplyPython, finalize: finalizePython},
 		"ruby":       {detect: detectRuby, supply: supplyRuby, finalize: finalizeRuby},
 		"staticfile": {detect: detectStaticfile, supply: supplyStaticfile, finalize: finalizeStaticfile},
