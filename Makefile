@@ -94,7 +94,7 @@ test: ## run all that CI runs
 
 .PHONY: test-all
 test-all: ## run every test there is, for hours: nightly
-	$(MAKE) ALWAYS=1 test test-race chaos test-newcomer test-cgroup2
+	$(MAKE) ALWAYS=1 test test-race chaos test-newcomer test-toolchains test-cgroup2
 
 .PHONY: test-unit
 test-unit: $(HELPERS) ## run the tests that need no root, with the race detector where it is cheap
@@ -124,6 +124,11 @@ e2e: build ## drive the built daemon as a user does; test-web does so in a brows
 test-web: build ## drive the web console in Chromium, on real daemons; in make test once for each change of the console
 	@.ci/deps test
 	$(E2E) -p 1 ./test/e2e/web
+
+.PHONY: test-toolchains
+test-toolchains: build ## build a stack with the toolchains of the buildpacks, of Debian's packages, and push the examples to it
+	@.ci/deps test
+	CUPOLA_TEST_TOOLCHAINS=1 $(E2E) -v -run 'TestToolchains$$' ./test/e2e/push
 
 CHAOS_ROUNDS ?= 60
 CYCLES       ?= 2000

@@ -238,6 +238,10 @@ func TestStackErrorsThroughDaemon(t *testing.T) {
 			_, err := StackBuild.Do(t.Context(), d.target, stack.BuildRequest{Suite: "plan9"}, quiet)
 			return err
 		}, "debian12"},
+		{"unknown toolchain", func() error {
+			_, err := StackBuild.Do(t.Context(), d.target, stack.BuildRequest{Suite: "debian12", With: []string{"java", "cobol"}}, quiet)
+			return err
+		}, `invalid --with "cobol": choose of java, node, python, ruby, go, php, nginx, rust, r`},
 		{"own stack", func() error { return second(d.removed(t, "minifs")) }, "part of cupola"},
 		{"no stack", func() error { return second(d.removed(t, "a/b")) }, "no stack and no image is called a/b"},
 		{"neither", func() error { return second(d.removed(t, "sha256:12")) }, "no stack and no image"},

@@ -40,6 +40,7 @@ func (m *machine) checks() []check {
 		{"proxy", false, m.proxy},
 		{"clock", false, m.clock},
 		{"host stack", true, m.hostStack},
+		{"buildpacks", false, m.buildpacks},
 		{"templates", true, m.templates},
 		{"containers", false, m.containers},
 	}

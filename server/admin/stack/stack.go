@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"cupola/rootfs/debian"
 	"cupola/rootfs/stack"
 	"cupola/rootfs/system"
+	"cupola/runtime/contract"
 	"cupola/server/admin/steps"
 	"cupola/server/cells"
 	"cupola/server/control/stacks"
@@ -37,11 +39,13 @@ type BuildRequest struct {
 	Name    string `help:"The stack's name; by default SUITE." placeholder:"NAME"`
 	Variant string `help:"core runs compiled apps and shell scripts; dev adds compilers, Python, Node.js and Ruby." enum:"core,dev,none" default:"core"`
 	// Packages are wanted besides those of the variant.
-	Packages []string     `name:"package" help:"A package to add to those of the variant; may be repeated." placeholder:"NAME"`
-	Without  []string     `kong:"-"` // packages that are left out though others depend on them: names, or patterns of path.Match
-	Mirror   string       `help:"URL of the package archive; by default this machine's apt source." placeholder:"URL"`
-	Lock     *debian.Lock `kong:"-"` // nil: the latest packages
-	Compat   string       `help:"Value of CF_STACK in containers, for buildpacks that accept only certain stacks." placeholder:"STACK"`
+	Packages []string `name:"package" help:"A package to add to those of the variant; may be repeated." placeholder:"NAME"`
+	// With are toolchains of buildpacks, whose packages are added, too.
+	With    []string     `help:"Toolchains of buildpacks to add: java, node, python, ruby, go, php, nginx, rust, r; several separated by commas." placeholder:"NAME"`
+	Without []string     `kong:"-"` // packages that are left out though others depend on them: names, or patterns of path.Match
+	Mirror  string       `help:"URL of the package archive; by default this machine's apt source." placeholder:"URL"`
+	Lock    *debian.Lock `kong:"-"` // nil: the latest packages
+	Compat  string       `help:"Value of CF_STACK in containers, for buildpacks that accept only certain stacks." placeholder:"STACK"`
 }
 
 // ImportRequest asks for a stack made of a file or directory of this machine.
@@ -108,7 +112,12 @@ func (l *Library) Build(ctx context.Context, b BuildRequest, report steps.Func) 
 	if b.Suite == "" && b.Lock != nil {
 		b.Suite = b.Lock.Suite
 	}
-	n := stack.Spec{Name: cmp.Or(b.Name, b.Suite), Compat: b.Compat, Origin: strings.TrimSpace(b.Suite + " " + b.Variant)}
+	toolchains, err := toolchainPackages(b.Suite, b.With)
+	if err != nil {
+		return Info{}, err
+	}
+	b.Packages = slices.Concat(b.Packages, toolchains)
+	n := stack.Spec{Name: cmp.Or(b.Name, b.Suite), Compat: b.Compat, Origin: strings.TrimSpace(b.Suite + " " + b.Variant + " " + strings.Join(b.With, " "))}
 	s, err := l.Roots.Stacks.Add(ctx, n, func(ctx context.Context, dir string) ([]byte, error) {
 		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Packages: b.Packages, Without: b.Without, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.Roots.Stacks.IDShift(), Extras: stack.DebianExtras(),
 			Progress: func(p debian.Progress) {
@@ -130,6 +139,32 @@ func (l *Library) Build(ctx context.Context, b BuildRequest, report steps.Func) 
 	}
 	return l.made(ctx, s, report)
 }
+
+// toolchainPackages are the packages of a suite that bring toolchains of buildpacks.
+func toolchainPackages(suite string, names []string) (all []string, err error) {
+	var known []string
+	for _, t := range contract.Toolchains() {
+		if t.Packages != nil {
+			known = append(known, t.Name)
+		}
+	}
+	for _, name := range names {
+		t, _ := contract.ToolchainOf(name)
+		if t.Packages == nil {
+			return nil, fmt.Errorf("invalid --with %q: choose of %s", name, strings.Join(known, ", "))
+		}
+		for _, p := range t.Packages {
+			if other, ok := otherName[suite][p]; ok {
+				p = other
+			}
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// otherName is what a suite calls a package that has its version in its name.
+var otherName = map[string]map[string]string{"jammy": {"tomcat10-common": "tomcat9-common"}}
 
 // Import makes a stack of a file.
 func (l *Library) Import(ctx context.Context, i ImportRequest, report steps.Func) (Info, error) {

@@ -2,6 +2,9 @@ package push
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,10 +33,12 @@ func TestExamples(t *testing.T) {
 		{"ruby", "hello-ruby", "hello from hello-ruby", true},
 		{"procfile", "hello-procfile", "hello from hello-procfile", true},
 		{"websocket", "hello-websocket", "hello from hello-websocket", true},
+		{"java", "hello-java", "hello from hello-java", true},
+		{"nginx", "hello-nginx", "hello from hello-nginx", false},
 	} {
 		t.Run(c.dir, func(t *testing.T) {
 			d := d.On(t)
-			out, err := d.Run("push", e2e.Example(t, c.dir))
+			out, err := d.Run("push", builtExample(t, c.dir))
 			if err != nil {
 				t.Fatalf("push: %v\n%s", err, out)
 			}
@@ -46,6 +51,29 @@ func TestExamples(t *testing.T) {
 			d.Deleted(c.app)
 		})
 	}
+}
+
+// builtExample is the directory of a sample app, with what has to be built before a push. It skips where a program of this machine is
+// missing, which the app needs on the stack host.
+func builtExample(t *testing.T, name string) string {
+	t.Helper()
+	for _, program := range map[string][]string{"java": {"/usr/bin/javac", "/usr/bin/java"}, "nginx": {"/usr/sbin/nginx"}}[name] {
+		if _, err := os.Stat(program); err != nil {
+			t.Skipf("needs %s", program)
+		}
+	}
+	dir := e2e.Example(t, name)
+	if name != "java" {
+		return dir
+	}
+	built := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(built, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("sh", filepath.Join(built, "build.sh")).CombinedOutput(); err != nil {
+		t.Fatalf("build.sh: %v\n%s", err, out)
+	}
+	return built
 }
 
 // crashAndReturn crashes the only instance, and waits for the one that Diego's
