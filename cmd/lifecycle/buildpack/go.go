@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -52,12 +53,16 @@ func finalizeGo(s *stage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b := goBuild{stage: s, tool: tool, env: s.goEnvironment()}
-	version, err := s.output(call{argv: []string{tool, "version"}, env: b.env})
+	w, err := s.goWish()
 	if err != nil {
 		return "", err
 	}
-	s.step("Using %s of the stack", strings.TrimPrefix(version, "go version "))
+	chosen, err := s.choose("Go", w, s.findAll(tool, "version", "/usr/local/go/bin/go", "/usr/lib/go-*/bin/go"))
+	if err != nil {
+		return "", err
+	}
+	s.step("Using go%s of the stack", chosen.version)
+	b := goBuild{stage: s, tool: chosen.path, env: s.goEnvironment()}
 	programs, err := b.packages()
 	if err != nil {
 		return "", err
@@ -67,6 +72,19 @@ func finalizeGo(s *stage) (string, error) {
 		return "", err
 	}
 	return b.compile(programs)
+}
+
+// goLine is the least version of Go that a go.mod accepts.
+var goLine = regexp.MustCompile(`(?m)^go\s+([0-9.]+)`)
+
+// goWish reads go.mod. An old Go would compile the app and fail on what it does not know; GOTOOLCHAIN lets Go get the version itself.
+func (s *stage) goWish() (wish, error) {
+	text, err := s.readAppFile("go.mod")
+	m := goLine.FindSubmatch(text)
+	if toolchain := os.Getenv("GOTOOLCHAIN"); err != nil || m == nil || toolchain != "" && toolchain != "local" {
+		return wish{}, err
+	}
+	return wish{from: "go.mod", constraint: ">=" + string(m[1])}, nil
 }
 
 // goEnvironment makes the build static, offline where it can be, and its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -27,17 +28,22 @@ func supplyNodeJS(s *stage) error {
 	if err != nil {
 		return err
 	}
-	version, err := s.output(call{argv: []string{node, "--version"}})
-	if err != nil {
-		return err
-	}
-	s.step("Using Node.js %s of the stack", version)
 	p, err := s.readPackage()
 	if err != nil {
 		return err
 	}
-	if want, ok := p.Engines["node"].(string); ok {
-		s.info("package.json asks for node %s; the stack decides which there is.", want)
+	w, err := s.nodeWish(p)
+	if err != nil {
+		return err
+	}
+	chosen, err := s.choose("node", w, s.findAll(node, "--version", "/usr/local/bin/node", "/opt/node*/bin/node", "/usr/lib/node*/bin/node"))
+	if err != nil {
+		return err
+	}
+	node = chosen.path
+	s.step("Using Node.js v%s of the stack", chosen.version)
+	if err := s.linkNode(node); err != nil {
+		return err
 	}
 	if err := s.nodeModules(p); err != nil {
 		return err
@@ -48,6 +54,33 @@ func supplyNodeJS(s *stage) error {
 		`export PATH="$HOME/node_modules/.bin:$PATH"`,
 	}
 	return s.profileScript("nodejs", lines...)
+}
+
+// nodeWish reads engines.node of package.json, else .nvmrc and .node-version.
+func (s *stage) nodeWish(p packageJSON) (wish, error) {
+	if want, ok := p.Engines["node"].(string); ok {
+		return wish{from: "engines.node of package.json", constraint: want, digits: 1}, nil
+	}
+	for _, name := range []string{".nvmrc", ".node-version"} {
+		text, err := s.readAppFile(name)
+		if err != nil {
+			return wish{}, err
+		}
+		// A name of a line, as lts/iron, is any version's.
+		if want := strings.TrimSpace(string(text)); len(numbers(trimV(want))) > 0 {
+			return wish{from: name, constraint: want, digits: 1}, nil
+		}
+	}
+	return wish{}, nil
+}
+
+// linkNode puts a Node.js that is not the first in the search path there.
+func (s *stage) linkNode(node string) error {
+	if first, err := exec.LookPath("node"); err == nil && first == node {
+		return nil
+	}
+	bin := filepath.Join(s.deps, "bin")
+	return errors.Join(os.MkdirAll(bin, 0o755), os.Symlink(node, filepath.Join(bin, "node")), os.Setenv("PATH", bin+":"+os.Getenv("PATH")))
 }
 
 func finalizeNodeJS(s *stage) (string, error) {

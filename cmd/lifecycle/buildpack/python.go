@@ -25,18 +25,20 @@ func (s *stage) findPython() (string, error) {
 
 // supplyPython installs the app's requirements beside it.
 func supplyPython(s *stage) error {
-	python, err := s.findPython()
+	own, err := s.findPython()
 	if err != nil {
 		return err
 	}
-	version, err := s.output(call{argv: []string{python, "--version"}})
+	w, err := s.pythonWish()
 	if err != nil {
 		return err
 	}
-	s.step("Using %s of the stack", version)
-	if wanted, err := os.ReadFile(filepath.Join(s.app, "runtime.txt")); err == nil {
-		s.checkPythonVersion(version, strings.TrimSpace(string(wanted)))
+	chosen, err := s.choose("Python", w, s.findAll(own, "--version", "/usr/bin/python3.[0-9]", "/usr/bin/python3.[0-9][0-9]", "/usr/local/bin/python3.[0-9]*"))
+	if err != nil {
+		return err
 	}
+	python := chosen.path
+	s.step("Using Python %s of the stack", chosen.version)
 	if err := s.linkPython(python); err != nil {
 		return err
 	}
@@ -54,11 +56,8 @@ func supplyPython(s *stage) error {
 }
 
 func finalizePython(s *stage) (string, error) {
-	python, err := s.findPython()
-	if err != nil {
-		return "", err
-	}
-	if err := s.collectStatic(python); err != nil {
+	// The link that supply made.
+	if err := s.collectStatic(filepath.Join(s.deps, "bin", "python")); err != nil {
 		return "", err
 	}
 	return s.pythonCommand(), nil
@@ -79,17 +78,20 @@ func (s *stage) linkPython(python string) error {
 	return nil
 }
 
-// checkPythonVersion warns when runtime.txt (`python-3.11.x`) names another
-// minor version than the stack has.
-func (s *stage) checkPythonVersion(version, wanted string) {
-	have := strings.Split(strings.TrimPrefix(version, "Python "), ".")
-	want := strings.Split(strings.TrimPrefix(wanted, "python-"), ".")
-	for i := range min(2, len(have), len(want)) {
-		if have[i] != want[i] && want[i] != "x" {
-			s.warn("runtime.txt asks for %s and the stack has %s", wanted, version)
-			return
+// pythonWish reads runtime.txt (`python-3.11.x`), else .python-version (`3.11`).
+func (s *stage) pythonWish() (wish, error) {
+	for _, name := range []string{"runtime.txt", ".python-version"} {
+		text, err := s.readAppFile(name)
+		if err != nil {
+			return wish{}, err
+		}
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				return wish{from: name, constraint: strings.TrimPrefix(line, "python-"), digits: 2}, nil
+			}
 		}
 	}
+	return wish{}, nil
 }
 
 // pipInstall installs into the dependency directory: requirements.txt, or

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -17,11 +18,15 @@ func supplyRuby(s *stage) error {
 	if err != nil {
 		return err
 	}
-	version, err := s.output(call{argv: []string{ruby, "--version"}})
+	w, err := s.rubyWish()
 	if err != nil {
 		return err
 	}
-	s.step("Using %s of the stack", version)
+	chosen, err := s.choose("Ruby", w, s.findAll(ruby, "--version"))
+	if err != nil {
+		return err
+	}
+	s.step("Using Ruby %s of the stack", chosen.version)
 	// Debian installs Bundler as bundle3.1 and the like.
 	bundle, err := s.find("ruby", "", []string{"bundle", "bundle[0-9]*"}, "/usr/bin", "/usr/local/bin", "/var/lib/gems/*/bin")
 	if err != nil {
@@ -31,6 +36,33 @@ func supplyRuby(s *stage) error {
 		return err
 	}
 	return s.rubyRuntime(bundle)
+}
+
+// rubyLine is how a Gemfile asks for a version; Bundler refuses any other.
+var (
+	rubyLine  = regexp.MustCompile(`(?m)^\s*ruby[\s(]+(["'][^#\n]*)`)
+	quotedArg = regexp.MustCompile(`["']([^"']+)["']`)
+)
+
+// rubyWish reads the line `ruby "~> 3.1"` of the Gemfile, else .ruby-version.
+func (s *stage) rubyWish() (wish, error) {
+	text, err := s.readAppFile("Gemfile")
+	if err != nil {
+		return wish{}, err
+	}
+	if m := rubyLine.FindSubmatch(text); m != nil {
+		var all []string
+		// Options follow after the versions: engine: "jruby".
+		line, _, _ := strings.Cut(string(m[1]), ":")
+		for _, q := range quotedArg.FindAllStringSubmatch(line, -1) {
+			all = append(all, strings.TrimPrefix(q[1], "ruby-"))
+		}
+		return wish{from: "the Gemfile", constraint: strings.Join(all, ", ")}, nil
+	}
+	if text, err = s.readAppFile(".ruby-version"); err != nil {
+		return wish{}, err
+	}
+	return wish{from: ".ruby-version", constraint: strings.TrimPrefix(strings.TrimSpace(string(text)), "ruby-"), digits: 2}, nil
 }
 
 // bundleEnvironment is Bundler's configuration, by variables so that the

@@ -1,0 +1,90 @@
+package buildpack
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+)
+
+// wish is the version that an app asks for.
+type wish struct {
+	from       string // the file that asks
+	constraint string // as satisfies reads it; "" accepts every version
+	// digits is how many numbers of a version that is given in full must be the same: a stack has one patch release of each, with the
+	// fixes of its distribution.
+	digits int
+}
+
+// installed is a program of the stack.
+type installed struct{ path, version string }
+
+var (
+	fullVersion = regexp.MustCompile(`^v?\d+\.\d+\.\d+$`)
+	anyVersion  = regexp.MustCompile(`\d+(\.\d+)+`)
+)
+
+// accepts reports whether the wish is met, and whether only nearly: by another patch release.
+func (w wish) accepts(version string) (ok, nearly bool) {
+	if w.constraint == "" || satisfies(version, w.constraint) {
+		return true, false
+	}
+	if w.digits == 0 || !fullVersion.MatchString(w.constraint) {
+		return false, false
+	}
+	have, want := numbers(version), numbers(trimV(w.constraint))
+	ok = len(have) >= w.digits && slices.Equal(have[:w.digits], want[:w.digits])
+	return ok, ok
+}
+
+func trimV(version string) string {
+	if version != "" && version[0] == 'v' {
+		return version[1:]
+	}
+	return version
+}
+
+// choose returns the first program that meets the wish. what is the language's name.
+func (s *stage) choose(what string, w wish, all []installed) (installed, error) {
+	var versions []string
+	for _, p := range all {
+		ok, nearly := w.accepts(p.version)
+		if nearly {
+			s.warn("%s asks for %s %s; %s has %s, which is used.", w.from, what, w.constraint, stackName(), p.version)
+		}
+		if ok {
+			return p, nil
+		}
+		versions = append(versions, p.version)
+	}
+	return installed{}, fmt.Errorf("%s asks for %s %s, which %s does not have. Available versions: %v", w.from, what, w.constraint, stackName(), versions)
+}
+
+// findAll returns the program first, which is the stack's own choice, and others of these patterns, the newest first, with what version
+// says of each.
+func (s *stage) findAll(first string, argument string, patterns ...string) []installed {
+	var others []installed
+	seen := map[string]bool{}
+	add := func(path string) {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || seen[real] || !isProgram(path) {
+			return
+		}
+		seen[real] = true
+		if out, err := s.command(call{argv: []string{path, argument}}).CombinedOutput(); err == nil {
+			if v := anyVersion.FindString(string(out)); v != "" {
+				others = append(others, installed{path, v})
+			}
+		}
+	}
+	add(first)
+	own := len(others)
+	for _, pattern := range patterns {
+		found, _ := filepath.Glob(pattern)
+		for _, path := range found {
+			add(path)
+		}
+	}
+	slices.SortStableFunc(others[own:], func(a, b installed) int { return slices.Compare(numbers(b.version), numbers(a.version)) })
+	return others
+}
