@@ -161,7 +161,7 @@ export const rule = r =>
   `${r.protocol} ${r.destination}${r.ports ? ' ports ' + r.ports : ''}` +
   `${r.protocol.startsWith('icmp') ? ` type ${r.type ?? -1} code ${r.code ?? -1}` : ''}${r.log ? ' (logged)' : ''}`;
 
-function Groups({ space, may }) {
+function Groups({ space, org, may }) {
   const all = useResource(
     async signal => {
       const [running, staging, every] = await Promise.all([
@@ -189,7 +189,7 @@ function Groups({ space, may }) {
       title: `Unbind ${g.name}?`,
       submit: 'Unbind',
       text: `The rules of ${g.name} no longer apply to ${kind} apps in ${space.name}.`,
-      lines: [`cf unbind-security-group ${quoted(g.name)} ORG ${quoted(space.name)} --lifecycle ${kind}`],
+      lines: [`cf unbind-security-group ${quoted(g.name)} ${quoted(org.name)} ${quoted(space.name)} --lifecycle ${kind}`],
       run: async () => {
         await call('DELETE', `/v3/security_groups/${g.guid}/relationships/${kind}_spaces/${space.guid}`);
         await all.reload();
@@ -220,7 +220,7 @@ function Groups({ space, may }) {
       html`
         <button
           type="button"
-          onClick=${() => open(BindGroup, { title: 'Bind a security group', space, groups: all.data.others, reload: all.reload })}
+          onClick=${() => open(BindGroup, { title: 'Bind a security group', space, org, groups: all.data.others, reload: all.reload })}
         >
           Bind a group…
         </button>
@@ -235,7 +235,7 @@ function Groups({ space, may }) {
   `;
 }
 
-function BindGroup({ space, groups, close, reload }) {
+function BindGroup({ space, org, groups, close, reload }) {
   const [guid, setGUID] = useState(groups[0].guid);
   const [kind, setKind] = useState('running');
   const g = groups.find(x => x.guid === guid);
@@ -244,7 +244,7 @@ function BindGroup({ space, groups, close, reload }) {
       title=${'Bind a security group to ' + space.name}
       close=${close}
       submit="Bind"
-      lines=${[`cf bind-security-group ${quoted(g.name)} ORG --space ${quoted(space.name)} --lifecycle ${kind}`]}
+      lines=${[`cf bind-security-group ${quoted(g.name)} ${quoted(org.name)} --space ${quoted(space.name)} --lifecycle ${kind}`]}
       run=${async () => {
         await call('POST', `/v3/security_groups/${guid}/relationships/${kind}_spaces`, { json: { data: [{ guid: space.guid }] } });
         await reload();
