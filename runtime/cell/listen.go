@@ -62,7 +62,7 @@ func listenHint(all []netip.AddrPort, port uint16) string {
 	case len(others) > 0:
 		return fmt.Sprintf("the app listens on %s and not on port %d: it must listen on the port in $PORT", strings.Join(others[:min(len(others), 5)], ", "), port)
 	}
-	return fmt.Sprintf("the app listens on no port: it must listen on the port in $PORT (%d), or have the health check type process", port)
+	return fmt.Sprintf("the app listens on no port: it must listen on the port in $PORT (%d), sooner or with a longer timeout in its manifest, or have the health check type process", port)
 }
 
 // listening is the state of a listener in /proc/net/tcp.

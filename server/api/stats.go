@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/control"
 	"cupola/server/control/apps"
+	"cupola/server/crash"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -172,7 +174,7 @@ func viewStats(c *call, p *cf.Process, index int, a *lrp.Actual, b *apps.Bound) 
 	if a == nil {
 		return d
 	}
-	d["details"] = control.OrNil(a.PlacementError)
+	d["details"] = control.OrNil(cmp.Or(a.PlacementError, crashOf(c, p, a, state)))
 	d = placedStats(c, p, d)
 	if state != "RUNNING" {
 		if state == "DOWN" {
@@ -187,6 +189,15 @@ func viewStats(c *call, p *cf.Process, index int, a *lrp.Actual, b *apps.Bound) 
 	}
 	d["uptime"] = max(0, int64(time.Since(a.Since).Seconds()))
 	return with(d, quotas(c, p, a, s))
+}
+
+// crashOf says why an instance crashed that waits for its next start, or starts:
+// clients show the details at the end of a push. Cloud Controller has none then.
+func crashOf(c *call, p *cf.Process, a *lrp.Actual, state string) string {
+	if state != "CRASHED" && state != "STARTING" || a.CrashReason == "" {
+		return ""
+	}
+	return lrp.Truncate(crash.Brief(a.CrashReason, c.s.Output(p, a.Index)))
 }
 
 // quotas is what of an instance's stats has a bound, with the use of it.

@@ -286,7 +286,7 @@ func (p *Pusher) states(ctx context.Context, app string) (map[string]int, error)
 	}
 	states := map[string]int{}
 	for _, r := range stats.Resources {
-		if r.Details != "" {
+		if r.Details != "" && r.State == "DOWN" {
 			return nil, fmt.Errorf("an instance cannot be placed: %s", r.Details)
 		}
 		states[r.State]++

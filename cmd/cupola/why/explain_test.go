@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cupola/server/crash"
 )
 
 func TestExplain(t *testing.T) {
@@ -12,7 +14,7 @@ func TestExplain(t *testing.T) {
 		f := facts{state: "STARTED", instances: map[string]int{"web CRASHED": 1}, crash: &Crash{}}
 		f.crash.Data.Description = description
 		for _, l := range lines {
-			f.lines = append(f.lines, Line{"APP/PROC/WEB", l})
+			f.lines = append(f.lines, crash.Line{Source: "APP/PROC/WEB", Text: l})
 		}
 		return f
 	}
@@ -26,7 +28,7 @@ func TestExplain(t *testing.T) {
 		"no room":         {facts{state: "STARTED", instances: map[string]int{"web DOWN": 1}, waits: []string{"An instance of web cannot be placed: x"}}, []string{"An instance of web cannot be placed: x", "Instances: web DOWN: 1"}},
 		"runs":            {facts{state: "STARTED", instances: map[string]int{"web RUNNING": 2}}, []string{"All instances run. Instances: web RUNNING: 2"}},
 		"starts":          {facts{state: "STARTED", instances: map[string]int{"web STARTING": 1}}, []string{"No instance has crashed yet.", "The app printed nothing."}},
-		"last run only":   {crashed(exited+"1", "first", startMessage, "second"), []string{"Instance 0 crashed at", "Exit status 1: ", "Instances: ", "The last lines of its output:", "  second"}},
+		"last run only":   {crashed(exited+"1", "first", crash.StartMessage, "second"), []string{"Instance 0 crashed at", "Exit status 1: ", "Instances: ", "The last lines of its output:", "  second"}},
 		"listens":         {crashed("Instance never healthy after 1s: refused; the app listens on no port: it must"), []string{"Instance 0", "Cause: the app listens on no port: it must."}},
 		"interpreter":     {crashed(exited+"126", "/bin/sh: ./run: /usr/bin/x: bad interpreter: No such file or directory"), []string{"Instance 0", "Exit status 126: the command was found", "Cause: The interpreter in a script's first line is missing in the app's stack: /usr/bin/x."}},
 		"env":             {crashed(exited+"127", "/usr/bin/env: ‘python’: No such file or directory"), []string{"Instance 0", "Exit status 127", "Cause: The program python, or the interpreter it names, is missing"}},

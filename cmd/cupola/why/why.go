@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cupola/cmd/cupola/capi"
+	"cupola/server/crash"
 )
 
 // Crash is an app.crash event.
@@ -22,11 +23,6 @@ type Crash struct {
 	}
 }
 
-// Line is a line of an app's log.
-type Line struct {
-	Source, Text string
-}
-
 // facts are what the API tells.
 type facts struct {
 	state     string         // of the app: STARTED or STOPPED
@@ -34,7 +30,7 @@ type facts struct {
 	waits     []string       // why instances cannot be placed
 	build     string         // error of the last build; "" unless the app has no droplet
 	crash     *Crash         // the last
-	lines     []Line
+	lines     []crash.Line
 }
 
 // Explain says why instances of an app do not run, a line each; path is the app's in the API.
@@ -91,7 +87,7 @@ func (f *facts) readStates(ctx context.Context, c *capi.Client, path string) err
 		}
 		for _, s := range stats.Resources {
 			f.instances[p.Type+" "+s.State]++
-			if s.Details != "" {
+			if s.Details != "" && s.State == "DOWN" {
 				f.waits = append(f.waits, fmt.Sprintf("An instance of %s cannot be placed: %s", p.Type, s.Details))
 			}
 		}
@@ -100,7 +96,7 @@ func (f *facts) readStates(ctx context.Context, c *capi.Client, path string) err
 }
 
 // readLines reads the end of an app's log.
-func readLines(ctx context.Context, c *capi.Client, app string) (lines []Line, err error) {
+func readLines(ctx context.Context, c *capi.Client, app string) (lines []crash.Line, err error) {
 	var answer struct {
 		Envelopes struct {
 			Batch []struct {
@@ -114,7 +110,7 @@ func readLines(ctx context.Context, c *capi.Client, app string) (lines []Line, e
 	}
 	for _, e := range slices.Backward(answer.Envelopes.Batch) {
 		if text, err := base64.StdEncoding.DecodeString(e.Log.Payload); err == nil {
-			lines = append(lines, Line{e.Tags["source_type"], strings.TrimRight(string(text), "\n")})
+			lines = append(lines, crash.Line{Source: e.Tags["source_type"], Text: strings.TrimRight(string(text), "\n")})
 		}
 	}
 	return lines, nil

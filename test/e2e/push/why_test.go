@@ -21,15 +21,16 @@ func TestWhy(t *testing.T) {
 		limit                string
 		want                 []string
 		event                string
+		details              string // of the stats, where the CLI's push ends
 	}{
-		{"wrong-port", "python3 -m http.server 9090", "", "64M", []string{"Cause: the app listens on 0.0.0.0:9090 and not on port 8080"}, "the app listens on 0.0.0.0:9090 and not on port 8080"},
-		{"loopback", "python3 -m http.server --bind 127.0.0.1 $PORT", "", "64M", []string{"Cause: the app listens on 127.0.0.1:8080, which only its own container reaches"}, "it must listen on 0.0.0.0:8080"},
-		{"no-port", "sleep 1000", "", "64M", []string{"Cause: the app listens on no port"}, "the app listens on no port"},
-		{"exits", "echo almost there; exit 3", "", "64M", []string{"Exit status 3: the program ended with its own error", "  almost there"}, "Exited with status 3"},
-		{"oom", "python3 -c 'x = bytearray(200 << 20)'", "", "32M", []string{"signal 9: killed", "Cause: The app ran out of memory: its limit is 32M, its peak was 3"}, "(out of memory)"},
-		{"interpreter", "./run", "#!/usr/bin/no-such-interpreter\n", "64M", []string{"Cause: The interpreter that the first line of ./run names", "Exit status 127"}, "Exited with status 12"},
-		{"architecture", "./run", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x15\x00\x01\x00\x00\x00" + strings.Repeat("\x00", 200), "64M", []string{"Exit status 126", "Cause: A program is built for another processor"}, "Exited with status 126"},
-		{"command", "no-such-program --serve", "", "64M", []string{"Exit status 127: the command was not found", "Cause: The command no-such-program is missing"}, "Exited with status 127"},
+		{"wrong-port", "python3 -m http.server 9090", "", "64M", []string{"Cause: the app listens on 0.0.0.0:9090 and not on port 8080"}, "the app listens on 0.0.0.0:9090 and not on port 8080", "The health check failed: the app listens on 0.0.0.0:9090 and not on port 8080"},
+		{"loopback", "python3 -m http.server --bind 127.0.0.1 $PORT", "", "64M", []string{"Cause: the app listens on 127.0.0.1:8080, which only its own container reaches"}, "it must listen on 0.0.0.0:8080", "The health check failed: the app listens on 127.0.0.1:8080"},
+		{"no-port", "sleep 1000", "", "64M", []string{"Cause: the app listens on no port"}, "the app listens on no port", "The health check failed: the app listens on no port"},
+		{"exits", "echo almost there; exit 3", "", "64M", []string{"Exit status 3: the program ended with its own error", "  almost there"}, "Exited with status 3", "Exited with status 3. Its last output: almost there"},
+		{"oom", "python3 -c 'x = bytearray(200 << 20)'", "", "32M", []string{"signal 9: killed", "Cause: The app ran out of memory: its limit is 32M, its peak was 3"}, "(out of memory)", "The app ran out of memory: its limit is 32M"},
+		{"interpreter", "./run", "#!/usr/bin/no-such-interpreter\n", "64M", []string{"Cause: The interpreter that the first line of ./run names", "Exit status 127"}, "Exited with status 12", "The interpreter that the first line of ./run names"},
+		{"architecture", "./run", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x15\x00\x01\x00\x00\x00" + strings.Repeat("\x00", 200), "64M", []string{"Exit status 126", "Cause: A program is built for another processor"}, "Exited with status 126", "Exited with status 126. A program is built for another processor"},
+		{"command", "no-such-program --serve", "", "64M", []string{"Exit status 127: the command was not found", "Cause: The command no-such-program is missing"}, "Exited with status 127", "Exited with status 127. The command no-such-program is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -64,6 +65,9 @@ func TestWhy(t *testing.T) {
 					}
 				}
 			}
+			if got := details(d, app); !strings.Contains(got, c.details) {
+				t.Errorf("the details of its instances are %q; want %q", got, c.details)
+			}
 			all := crashes(d, app)
 			if !slices.ContainsFunc(all, func(e crash) bool { return strings.Contains(e.Data.Description, c.event) }) {
 				t.Errorf("crash events are %+v; want %q", all, c.event)
@@ -78,4 +82,15 @@ func TestWhy(t *testing.T) {
 			t.Errorf("got %v, %s", err, said)
 		}
 	})
+}
+
+// details are those of an app's first instance.
+func details(d *e2e.Daemon, app string) string {
+	d.T.Helper()
+	var stats struct{ Resources []struct{ Details string } }
+	d.API("GET", "/v3/apps/"+d.App(app)+"/processes/web/stats", nil, &stats)
+	if len(stats.Resources) == 0 {
+		return ""
+	}
+	return stats.Resources[0].Details
 }

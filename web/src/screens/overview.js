@@ -210,14 +210,13 @@ function Process({ of, process: p, stats, crashes, courses }) {
   `;
 }
 
-// Why an instance does not run: what the stats say of its placement, or the newest event of its crash.
+// Why an instance does not run: what the stats say of its placement or crash, with the newest event of that.
 function whyNot(i, p, crashes) {
-  if (i.details) return { text: i.details };
   const event = crashes.find(e => e.data.index === i.index && e.actor.guid === p.guid);
-  if (!event) return null;
+  if (!event || (i.details && i.state === 'RUNNING')) return i.details ? { text: i.details } : null;
   const recent = i.state !== 'RUNNING';
   return recent || event.data.crash_count
-    ? { text: crashReason(event), at: event.created_at, times: event.data.crash_count, past: !recent }
+    ? { text: i.details ?? crashReason(event), at: event.created_at, times: event.data.crash_count, past: !recent }
     : null;
 }
 

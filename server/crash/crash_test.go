@@ -1,0 +1,39 @@
+package crash
+
+import "testing"
+
+func TestBrief(t *testing.T) {
+	t.Parallel()
+	const exited = "APP/PROC/WEB: Exited with status "
+	for _, c := range []struct {
+		description string
+		output      []string
+		want        string
+	}{
+		{"", []string{"hello"}, ""},
+		{exited + "3", []string{"loading", "cannot reach the database", "Exit status 3"}, "Exited with status 3. Its last output: cannot reach the database"},
+		{exited + "1", nil, "Exited with status 1"},
+		{exited + "1", []string{"from before", StartMessage, " "}, "Exited with status 1"},
+		{exited + "1", []string{"/home/vcap/app/server.js:1", "SyntaxError: Unexpected token ';'", "    at wrapSafe (node:internal)", "Node.js v20.20.2"}, "Exited with status 1. Its last output: SyntaxError: Unexpected token ';'"},
+		{exited + "1", []string{"Exception in thread \"main\" java.lang.IllegalStateException: x", "\tat A.main(A.java:1)", "Caused by: java.io.IOException: refused", "\t... 1 more"}, "Exited with status 1. Its last output: Caused by: java.io.IOException: refused"},
+		{exited + "2", []string{"panic: no database", "", "goroutine 1 [running]:", "main.main()"}, "Exited with status 2. Its last output: panic: no database"},
+		{exited + "1", []string{"config.ru:1:in `require': cannot load such file -- sinatra (LoadError)", "\tfrom x"}, "Exited with status 1. Its last output: config.ru:1:in `require': cannot load such file -- sinatra (LoadError)"},
+		{exited + "127", []string{"bash: line 1: gunicorn: command not found", "Exit status 127"},
+			"Exited with status 127. The command gunicorn is missing in the app's stack, or not in its PATH: check the start command and the buildpack"},
+		{exited + "137 (out of memory)", []string{"The app ran out of memory: its limit is 64M, its peak was 64M; give it more with 'cf scale -m'"},
+			"Exited with status 137 (out of memory). The app ran out of memory: its limit is 64M, its peak was 64M; give it more with 'cf scale -m'"},
+		{"Instance never healthy after 1m0s: Timed out after 1m0s (124 attempts) waiting for startup check to succeed: connection refused; the app listens on 0.0.0.0:3000 and not on port 8080: it must listen on the port in $PORT", nil,
+			"The health check failed: the app listens on 0.0.0.0:3000 and not on port 8080: it must listen on the port in $PORT"},
+		{"Instance never healthy after 5s: Timed out after 5s (15 attempts) waiting for startup check to succeed: failed to make HTTP request to '/health' on port 8080: received status code 500 in 0ms", []string{"GET /health"},
+			"The health check failed: failed to make HTTP request to '/health' on port 8080: received status code 500 in 0ms"},
+		{"Instance never healthy after 1m0s: no answer", nil, "Instance never healthy after 1m0s: no answer"},
+	} {
+		var lines []Line
+		for _, l := range c.output {
+			lines = append(lines, Line{Source: "APP/PROC/WEB", Text: l})
+		}
+		if got := Brief(c.description, lines); got != c.want {
+			t.Errorf("%s, %q: got %q; want %q", c.description, c.output, got, c.want)
+		}
+	}
+}
