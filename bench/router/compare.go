@@ -18,7 +18,7 @@ const base = 1
 func compare(ctx context.Context, targets []*process, rounds int, length time.Duration) error {
 	fmt.Printf("Requests of a small page, median of %d × %s by turns:\n\n", rounds, length)
 	table := report.NewTable("server", "connections", "requests/s", "× nginx", "p99, ms", "× nginx", "CPU, µs/request", "errors")
-	for _, connections := range []int{1, 64} {
+	for _, connections := range []int{1, 8, 64, 256} {
 		results := make([][]result, len(targets))
 		for range rounds {
 			for i, target := range targets {

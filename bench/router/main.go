@@ -1,5 +1,5 @@
 // Command router measures cupola's router beside nginx as a plain proxy to the
-// same backend: wrk at 1 and 64 connections by turns, the median of some rounds. It needs wrk and nginx, and uses the loopback only.
+// same backend: wrk at 1, 8, 64 and 256 connections by turns, the median of some rounds. It needs wrk and nginx, and uses the loopback only.
 package main
 
 import (

@@ -46,10 +46,10 @@ const (
 func (x *exchange) appendLine(b []byte, now time.Time) []byte {
 	b = append(b, x.request.Host...)
 	b = append(b, " - ["...)
-	b = x.started.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
+	b = appendTime(b, x.started.UTC())
 	b = append(b, "] "...)
 	uri := truncate(x.request.RequestURI, "REQUEST-URI", maxLoggedURI)
-	b = strconv.AppendQuote(b, x.request.Method+" "+uri+" "+x.request.Proto)
+	b = appendQuote(b, x.request.Method+" "+uri+" "+x.request.Proto)
 	b = append(b, ' ')
 	if x.status == 0 {
 		b = append(b, `"-"`...)
@@ -66,6 +66,30 @@ func (x *exchange) appendLine(b []byte, now time.Time) []byte {
 	return x.appendEndpoint(b)
 }
 
+// appendTime appends a time as "2006-01-02T15:04:05.000000000Z".
+func appendTime(b []byte, t time.Time) []byte {
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	b = appendDigits(b, year, 4)
+	b = appendDigits(append(b, '-'), int(month), 2)
+	b = appendDigits(append(b, '-'), day, 2)
+	b = appendDigits(append(b, 'T'), hour, 2)
+	b = appendDigits(append(b, ':'), minute, 2)
+	b = appendDigits(append(b, ':'), second, 2)
+	b = appendDigits(append(b, '.'), t.Nanosecond(), 9)
+	return append(b, 'Z')
+}
+
+// appendDigits appends the last digits of a number.
+func appendDigits(b []byte, n, digits int) []byte {
+	var text [9]byte
+	for i := digits - 1; i >= 0; i-- {
+		text[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return append(b, text[:digits]...)
+}
+
 // appendClient appends what the client says of itself and its request.
 func (x *exchange) appendClient(b []byte) []byte {
 	header := x.header
@@ -73,7 +97,7 @@ func (x *exchange) appendClient(b []byte) []byte {
 		header = x.request.Header
 	}
 	first := func(key, name string) string {
-		return truncate(header.Get(key), name, maxLoggedHeader)
+		return truncate(firstOr(header[key], ""), name, maxLoggedHeader)
 	}
 	b = appendQuoted(b, "", first("Referer", "REFERER"))
 	b = appendQuoted(b, "", first("User-Agent", "USER-AGENT"))
@@ -132,8 +156,19 @@ func appendQuoted(b []byte, name, value string) []byte {
 	if value == "" {
 		value = "-"
 	}
-	b = strconv.AppendQuote(b, value)
-	return append(b, ' ')
+	return append(appendQuote(b, value), ' ')
+}
+
+// appendQuote is strconv.AppendQuote, which takes its time with what needs no quoting.
+func appendQuote(b []byte, value string) []byte {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return strconv.AppendQuote(b, value)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, value...)
+	return append(b, '"')
 }
 
 // truncate halves what is too long and says so (gorouter).

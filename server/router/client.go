@@ -37,7 +37,7 @@ type client struct {
 }
 
 func newClient(conn net.Conn, g *Gate) *client {
-	return &client{Conn: conn, gate: g, address: bulkhead.Address(conn.RemoteAddr()), stall: defaultProgress}
+	return &client{Conn: newQuickConn(conn), gate: g, address: bulkhead.Address(conn.RemoteAddr()), stall: defaultProgress}
 }
 
 // Read reads what the client sends.

@@ -56,7 +56,7 @@ func (d *dialer) DialContext(ctx context.Context, network, address string) (net.
 		leave()
 		return nil, err
 	}
-	return &backendConn{Conn: conn, leave: leave}, nil
+	return &backendConn{Conn: newQuickConn(conn), leave: leave}, nil
 }
 
 // enter counts a connection until leave is called.

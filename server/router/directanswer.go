@@ -85,7 +85,7 @@ func (a *directAnswer) ask() error {
 	sent, _ := a.in.Peek(a.headLen + int(h.Length)) // is buffered
 	b = append(b, sent[a.headLen:]...)
 	a.link.begin(a.x.sent, a.slow)
-	_, err := a.link.conn.Write(b)
+	err := a.link.ask(b)
 	a.received.n.Store(h.Length)
 	a.router.forward.buffers.Put(buffer)
 	if failed := a.readHead(); failed != nil {
@@ -249,7 +249,9 @@ func (a *directAnswer) forward() bool {
 		status, length, h = a.odd.StatusCode, a.odd.ContentLength, a.odd.Header
 	}
 	a.lifted()
-	dropHopByHop(h)
+	if a.odd != nil || a.reply.Hop {
+		dropHopByHop(h)
+	}
 	a.x.answered(status, length, h)
 	a.refusal.header = h // where the access log looks for an app's X-Cf-RouterError
 	if !a.relay(status, length, h) {

@@ -263,7 +263,9 @@ func (c *directConn) prepare() {
 	for key, values := range c.head.Header {
 		c.sending[key] = values
 	}
-	dropHopByHop(c.sending)
+	if c.head.Hop {
+		dropHopByHop(c.sending)
+	}
 	c.x.setForwarded(c.sending)
 	c.x.header = c.sending
 	c.x.sent = time.Now()

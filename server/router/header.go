@@ -114,5 +114,7 @@ func scheme(req *http.Request) string {
 
 // appendSeconds appends a duration as the access log has it.
 func appendSeconds(b []byte, d time.Duration) []byte {
-	return strconv.AppendFloat(b, d.Seconds(), 'f', 6, 64)
+	d = max(d, 0).Round(time.Microsecond)
+	b = strconv.AppendInt(b, int64(d/time.Second), 10)
+	return appendDigits(append(b, '.'), int(d%time.Second/time.Microsecond), 6)
 }

@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -253,6 +255,23 @@ func TestNoContentTypeIsGuessed(t *testing.T) {
 		got := s.get(t, "app.test/", "Upgrade", upgrade, "Connection", "close")
 		if have, ok := got.header["Content-Type"]; ok || got.body != "<html>" {
 			t.Errorf("got type %q and %q; want none", have, got.body)
+		}
+	}
+}
+
+func TestTimesOfTheLog(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0.000000", 1500: "0.000002", time.Hour + 1234567*time.Microsecond: "3601.234567", 999999600: "1.000000"} {
+		if got := string(appendSeconds(nil, d)); got != want {
+			t.Errorf("%d: got %s; want %s", d, got, want)
+		}
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	if got, want := string(appendTime(nil, at)), at.Format("2006-01-02T15:04:05.000000000Z"); got != want {
+		t.Errorf("got %s; want %s", got, want)
+	}
+	for _, text := range []string{"", "a b~", "\"", "\\", "é", "\x7f", "\n"} {
+		if got, want := string(appendQuote(nil, text)), strconv.Quote(text); got != want {
+			t.Errorf("got %s; want %s", got, want)
 		}
 	}
 }

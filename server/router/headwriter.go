@@ -90,7 +90,7 @@ func appendFields(b []byte, key string, values []string) []byte {
 func appendField(b []byte, key, value string) []byte {
 	b = append(b, key...)
 	b = append(b, ": "...)
-	if strings.ContainsAny(value, "\r\n") {
+	if strings.IndexByte(value, '\n') >= 0 || strings.IndexByte(value, '\r') >= 0 {
 		value = strings.TrimSpace(strings.NewReplacer("\n", " ", "\r", " ").Replace(value))
 	}
 	b = append(b, value...)

@@ -9,8 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
+	"unsafe"
 
 	"cupola/runtime/fault"
 )
@@ -136,7 +135,8 @@ func (ls *links) closeIdle() {
 type link struct {
 	conn   net.Conn
 	tcp    *net.TCPConn
-	fd     int // of tcp; as long as it is open
+	quick  *quickConn // tcp, too
+	fd     int        // of tcp; as long as it is open
 	in     *bufio.Reader
 	used   time.Time // when its last answer was read
 	reused bool      // it had a request before
@@ -152,11 +152,11 @@ const linkBytes = 4 << 10
 
 func newLink(conn net.Conn) (*link, error) {
 	tcp := tcpOf(conn)
-	if tcp == nil {
+	if tcp == nil || quickOf(conn) == nil {
 		conn.Close()
 		return nil, errors.New("the connection to the endpoint is not TCP")
 	}
-	l := &link{conn: conn, tcp: tcp}
+	l := &link{conn: conn, tcp: tcp, quick: quickOf(conn)}
 	raw, err := tcp.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) { l.fd = int(fd) })
@@ -184,6 +184,28 @@ func tcpOf(conn net.Conn) *net.TCPConn {
 	return nil
 }
 
+// quickOf finds the quickConn of a connection to an endpoint; nil for none.
+func quickOf(conn net.Conn) *quickConn {
+	if c, ok := conn.(*backendConn); ok {
+		conn = c.Conn
+	}
+	q, _ := conn.(*quickConn)
+	return q
+}
+
+// ask sends a request, and waits until something has come.
+func (l *link) ask(p []byte) error {
+	n, err := l.quick.Ask(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		l.hurry()
+		err = nil
+	}
+	if err == nil && n < len(p) {
+		_, err = l.quick.Write(p[n:])
+	}
+	return err
+}
+
 // usable reports whether nothing has come on an idle connection, not even its end.
 // (What comes unasked would be taken for the next answer.)
 func (l *link) usable() bool {
@@ -191,8 +213,8 @@ func (l *link) usable() bool {
 		return false
 	}
 	var b [1]byte
-	_, _, err := unix.Recvfrom(l.fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-	return errors.Is(err, syscall.EAGAIN)
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(l.fd), uintptr(unsafe.Pointer(&b[0])), 1, syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
+	return errno == syscall.EAGAIN
 }
 
 // patience is how long an endpoint may take, at least, until the client is watched.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 
 	"cupola/server/bulkhead"
 )
@@ -27,7 +28,7 @@ func (x *exchange) enter() bool {
 // way; false after it was refused.
 func (x *exchange) takeSlot() bool {
 	g, app := x.router.config.Gate, cmp.Or(x.appGUID(), x.host)
-	reason, ok := g.acquireApp(app, bulkhead.AddressOf(x.request.RemoteAddr))
+	reason, ok := g.acquireApp(app, x.address())
 	if !ok {
 		g.count(reason)
 		x.refuseFull()
@@ -37,11 +38,19 @@ func (x *exchange) takeSlot() bool {
 	return true
 }
 
+// address is whom the request is counted for.
+func (x *exchange) address() netip.Prefix {
+	if x.client != nil {
+		return x.client.address
+	}
+	return bulkhead.AddressOf(x.request.RemoteAddr)
+}
+
 // leave gives back what enter and takeSlot took.
 func (x *exchange) leave() {
 	if x.slotted {
 		x.slotted = false
-		x.router.config.Gate.releaseApp(x.slotOf, bulkhead.AddressOf(x.request.RemoteAddr))
+		x.router.config.Gate.releaseApp(x.slotOf, x.address())
 	}
 	if x.client != nil {
 		x.router.config.Gate.leave(x.client)

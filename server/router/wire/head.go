@@ -21,6 +21,7 @@ const (
 // stay valid.
 type Head struct {
 	Header http.Header
+	Hop    bool // it has headers of the connection alone
 
 	fields []field
 	values []string
@@ -124,7 +125,7 @@ func (h *Head) reset() {
 		h.Header = make(http.Header, 16)
 	}
 	clear(h.Header)
-	h.values = h.values[:0]
+	h.Hop, h.values = false, h.values[:0]
 }
 
 // key is a field's name in Go's canonical spelling.
@@ -132,8 +133,18 @@ func (f field) key(text string) string {
 	return textproto.CanonicalMIMEHeaderKey(text[f.name:f.nameEnd])
 }
 
+// hop reports whether a name is of a header of the connection alone.
+func hop(key string) bool {
+	switch key {
+	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return false
+}
+
 // add adds a value to the header.
 func (h *Head) add(key, value string) {
+	h.Hop = h.Hop || hop(key)
 	if have, ok := h.Header[key]; ok {
 		h.Header[key] = append(have, value)
 		return
