@@ -521,6 +521,52 @@ func TestManyPieces(t *testing.T) {
 	}
 }
 
+// TestBodyAfterItsHead forwards a small body directly that comes after the head, and
+// leaves one to net/http that is large or late.
+func TestBodyAfterItsHead(t *testing.T) {
+	var mu sync.Mutex
+	other := map[string]int64{}
+	s, _ := directSite(t, Config{}, func(_ http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		other[r.URL.Path] = n
+	})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, echo))}})
+	send := func(path string, size int, pause func()) string {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", path, size)
+		pause()
+		_, _ = conn.Write(bytes.Repeat([]byte("x"), size))
+		all, _ := io.ReadAll(conn)
+		return string(all)
+	}
+	const tries = 20
+	for n := range tries {
+		got := send(fmt.Sprint("/", n), 4000, runtime.Gosched)
+		mu.Lock()
+		_, late := other[fmt.Sprint("/", n)] // where the machine is busy
+		mu.Unlock()
+		if !late && strings.Count(got, "x") < 4000 {
+			t.Errorf("got %.200q", got)
+		}
+	}
+	if len(other) == tries {
+		t.Error("all bodies came to net/http")
+	}
+	send("/large", 100_000, func() {})
+	send("/late", 4000, func() { time.Sleep(10 * bodyTime) })
+	mu.Lock()
+	defer mu.Unlock()
+	if other["/large"] != 100_000 || other["/late"] != 4000 {
+		t.Errorf("net/http got %v", other)
+	}
+}
+
 // TestDirectPanicEndsOneConnection has the access log panic.
 func TestDirectPanicEndsOneConnection(t *testing.T) {
 	c := Config{Log: slog.New(slog.DiscardHandler), Gate: NewGate(bulkhead.LimitsFor(1 << 20)), AccessLog: func(e AccessEntry) {

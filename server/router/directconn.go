@@ -178,11 +178,8 @@ func (c *directConn) skipLineEnds() {
 
 // isDirect reports whether a plain request, whose head has n bytes, can be forwarded
 // directly: it is for an app that is reached in plain HTTP/1.1, or for none, and its
-// body has come with it.
+// body comes with it.
 func (c *directConn) isDirect(n int) bool {
-	if c.head.Length > int64(c.in.Buffered()-n) {
-		return false
-	}
 	if c.host != c.head.Host {
 		c.host, c.reserved = c.head.Host, c.ahead.Reserved != nil && c.ahead.Reserved(c.head.Host)
 	}
@@ -191,7 +188,25 @@ func (c *directConn) isDirect(n int) bool {
 	}
 	path, _, _ := strings.Cut(c.head.Target, "?")
 	pool := c.router.index.Load().find(hostOf(c.host), path, c.ahead.Shard)
-	return pool == nil || pool.direct
+	return (pool == nil || pool.direct) && c.bodyComes(n)
+}
+
+// bodyTime is how long the rest of a small body may take to come.
+const bodyTime = 10 * time.Millisecond
+
+// bodyComes waits for the rest of a body that has room in the buffer; many clients send
+// it after the head. It reports whether the body has come.
+func (c *directConn) bodyComes(n int) bool {
+	if c.head.Length > int64(c.in.Size()-n) {
+		return false
+	}
+	whole := n + int(c.head.Length)
+	if whole <= c.in.Buffered() {
+		return true
+	}
+	c.setDeadline(time.Now().Add(bodyTime))
+	_, err := c.in.Peek(whole)
+	return err == nil
 }
 
 // rest ends the request and reports whether another may follow.
