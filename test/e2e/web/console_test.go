@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"cupola/test/e2e"
@@ -38,7 +39,11 @@ func TestConsole(t *testing.T) {
 	program := e2e.Program(t, e2e.Repository(t), "./test/e2e/web/testdata/noisy")
 	dir := t.TempDir()
 	e2e.CopyProgram(t, program, dir, "noisy")
+	hostile := hostileFiles(t, dir)
 	d.Push(dir, fmt.Sprintf(manifest, "noisy", "port", ""))
+	for _, file := range hostile {
+		_ = os.Remove(file)
+	}
 	d.Push(dir, fmt.Sprintf(manifest, "quiet", "port", ""))
 	if err := os.WriteFile(filepath.Join(dir, "manifest.yml"), fmt.Appendf(nil, manifest, "crasher", "process", `, CRASH: "1"`), 0o600); err != nil {
 		t.Fatal(err)
@@ -75,6 +80,32 @@ func TestConsole(t *testing.T) {
 			t.Errorf("the browser's side asks for %q", ask)
 		}
 	})
+}
+
+// hostileStrings are texts that try to be more than text.
+func hostileStrings(t *testing.T) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "hostile.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil || len(all) != 200 {
+		t.Fatalf("got %d strings, %v; want 200", len(all), err)
+	}
+	return all
+}
+
+// hostileFiles makes files with such names.
+func hostileFiles(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	for _, s := range hostileStrings(t) {
+		path := filepath.Join(dir, strings.ReplaceAll(s, "/", "_"))
+		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
 }
 
 // addUser makes a user, named as the role that it gets.

@@ -3,11 +3,13 @@ package web
 import (
 	"archive/tar"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,7 +118,7 @@ func startPlatform(t *testing.T, modules string) platform {
 		addRole(d, user, role, "space", space)
 	}
 	addReaders(d)
-	p.config = e2e.Doc{"port": d.Addr[len("127.0.0.1:"):], "admin": e2e.AdminPassword, "password": password, "modules": modules, "areas": []string{"platform_services", "platform_image", "platform_settings", "platform_orgs", "platform_machine", "platform_pictures", "platform_access", "platform_hostile", "commands", "readers", "platform_restart"},
+	p.config = e2e.Doc{"port": d.Addr[len("127.0.0.1:"):], "admin": e2e.AdminPassword, "password": password, "modules": modules, "areas": []string{"platform_services", "platform_image", "platform_settings", "platform_orgs", "platform_machine", "platform_pictures", "platform_access", "commands", "readers", "platform_restart", "platform_hostile"},
 		"apps": e2e.Doc{"probe": d.App("probe")}, "space": space, "org": d.First("/v3/organizations?names=cupola"),
 		"registry": registry.Host, "registryUser": e2e.RegistryUser, "registryPassword": e2e.RegistryPassword, "manifest": deployment(registry.Host)}
 	return p
@@ -177,6 +179,10 @@ func (p platform) answer(t *testing.T, ask string) {
 		p.wantParameters(t, wanted)
 	case ask == "broker fails":
 		p.broker.Fault(http.MethodPut, "instance", osbtest.Answer(http.StatusBadRequest, `{"description": "no room on the shelf"}`))
+	case ask == "hostile broker":
+		p.registerHostile(t)
+	case ask == "broker says hostile things":
+		p.sayHostile()
 	case ask == "broker heals":
 		p.broker.Fault(http.MethodPut, "instance", nil)
 	case ask == "broker upgrades":
@@ -190,6 +196,44 @@ func (p platform) answer(t *testing.T, ask string) {
 	default:
 		t.Errorf("the browser's side asks for %q", ask)
 	}
+}
+
+// registerHostile registers a broker whose catalog is hostile in all its texts.
+func (p platform) registerHostile(t *testing.T) {
+	t.Helper()
+	var services []e2e.Doc
+	for n, s := range hostileStrings(t) {
+		property := e2e.Doc{"type": "string", "title": s, "description": s, "enum": []string{s, "other"}, "default": s}
+		schema := e2e.Doc{"create": e2e.Doc{"parameters": e2e.Doc{"$schema": "http://json-schema.org/draft-04/schema#", "type": "object", "properties": e2e.Doc{s: property}}}}
+		services = append(services, e2e.Doc{"id": fmt.Sprint("offering-", n), "name": s, "description": s, "bindable": true, "tags": []string{s},
+			"metadata": e2e.Doc{"displayName": s, "documentationUrl": s, "imageUrl": s, "longDescription": s, "providerDisplayName": s},
+			"plans": []e2e.Doc{{"id": fmt.Sprint("plan-", n), "name": s, "description": s, "free": false, "schemas": e2e.Doc{"service_instance": schema},
+				"maintenance_info": e2e.Doc{"version": "1.0.0", "description": s},
+				"metadata":         e2e.Doc{"displayName": s, "bullets": []string{s}, "costs": []e2e.Doc{{"amount": e2e.Doc{s: 1.5}, "unit": s}}}}}})
+	}
+	catalog, err := json.Marshal(e2e.Doc{"services": services})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker := osbtest.New()
+	t.Cleanup(broker.Close)
+	broker.SetCatalog(string(catalog))
+	credentials := e2e.Doc{"username": osbtest.Username, "password": osbtest.Password}
+	if err := p.Change("POST", "/v3/service_brokers", e2e.Doc{"name": hostileStrings(t)[0], "url": broker.URL, "authentication": e2e.Doc{"type": "basic", "credentials": credentials}}); err != nil {
+		t.Errorf("the catalog is refused: %v", err)
+	}
+}
+
+// sayHostile lets the broker answer the next instance with a dashboard that is a script, and refuse others with one.
+func (p platform) sayHostile() {
+	var asked atomic.Int32
+	p.broker.Fault(http.MethodPut, "instance", func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			osbtest.Answer(http.StatusCreated, `{"dashboard_url": "javascript:alert(1)"}`)(w, r)
+			return
+		}
+		osbtest.Answer(http.StatusBadRequest, `{"description": "<script>alert(1)</script><img src=x onerror=alert(2)>"}`)(w, r)
+	})
 }
 
 // wantParameters wants the broker to have been asked for an instance with these.

@@ -1,6 +1,6 @@
 // One app: its head with the actions, and the tab that the path names.
 import { html, useState, useEffect } from '../lib/html.js';
-import { get } from '../lib/api.js';
+import { get, list } from '../lib/api.js';
 import { useResource, ofApp } from '../lib/resource.js';
 import { Link, go } from '../lib/router.js';
 import { useKeys } from '../lib/keys.js';
@@ -15,7 +15,7 @@ const loaded = new Map();
 async function load(guid, signal) {
   const app = await get(`/v3/apps/${guid}?include=space.organization`, { signal });
   const [processes, deployments] = await Promise.all([
-    get(`/v3/apps/${guid}/processes?per_page=100`, { signal }),
+    list(`/v3/apps/${guid}/processes`, { signal }),
     get(`/v3/deployments?app_guids=${guid}&status_values=ACTIVE&order_by=-created_at`, { signal }),
   ]);
   const space = app.included?.spaces?.[0],

@@ -20,7 +20,7 @@ const flags = [
   '--disable-sync',
 ];
 
-export const within = 20000; // ms; no claim, but ends what hangs
+export const within = 45000; // ms; no claim, but ends what hangs
 
 const widths = [
   [390, 844],
@@ -71,6 +71,9 @@ class Kit {
     await page.setViewportSize({ width: size[0], height: size[1] });
     page.setDefaultTimeout(within);
     page.problems = [];
+    page.on('request', r => {
+      if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== this.origin) page.problems.push('a request leaves: ' + r.url());
+    });
     page.on('pageerror', e => page.problems.push(e.message));
     page.on('dialog', async d => {
       page.problems.push('a script ran: ' + d.message());

@@ -1,104 +1,180 @@
-// Names that users choose are text on the screens of the platform: no script runs, and the layout holds.
-import { check } from './kit.mjs';
+// What users, brokers and BOSH's manifests can write is text on the screens of the platform.
+import { check, until } from './kit.mjs';
+import { strings, pour, unharmed, verbatim, view } from './hostility.mjs';
 
-const strings = [
-  '<script>alert(1)</script>',
-  '"><img src=x onerror=alert(2)>',
-  "'><svg onload=alert(3)>",
-  '<iframe srcdoc="<script>parent.alert(4)</script>">',
-  'javascript:alert(5)',
-  '${alert(6)}',
-  "{{constructor.constructor('alert(7)')()}}",
-  '<style>*{display:none}</style>',
-  '<base href="//evil.example/">',
-  '<math><mtext></p><script>alert(8)</script>',
-  '--><!--<script>alert(9)</script>',
-  'W'.repeat(200),
-  '\u202e\u2066rtl',
-  'e' + '\u0301'.repeat(60),
-  '<form action=//evil.example><input name=x>',
-  '<dialog open>x</dialog>',
-];
-
-async function unharmed(kit, page, what) {
-  await kit.fits(page, what);
-  check(await page.locator('header.top').isVisible(), 'the header is gone from ' + what);
-  check(
-    (await page.locator('main iframe, main script, main style, main base, main dialog[open]').count()) === 0,
-    'an element came from text in ' + what,
-  );
-}
-
-async function each(
-  kit,
-  where,
-  ready,
-  sizes = [
-    [1440, 900],
-    [390, 844],
-  ],
-) {
-  for (const size of sizes) {
-    const page = await kit.admin(where, size);
-    await page.locator(ready).first().waitFor();
-    await unharmed(kit, page, `${where} at ${size[0]}`);
-    await page.close();
-  }
-}
+const toOne = guid => ({ data: { guid } });
+const texts = accepted => accepted.map(a => a.s);
 
 export const tests = {
-  async 'orgs, spaces and quotas'(kit) {
-    const page = await kit.admin('/orgs'),
-      orgs = [],
-      quotas = [];
-    for (const s of strings) {
-      const o = await kit.api(page, 'POST', '/v3/organizations', { name: s });
-      if (o.status !== 201) continue;
-      orgs.push(o.body.guid);
-      const q = await kit.api(page, 'POST', '/v3/organization_quotas', {
-        name: s,
-        relationships: { organizations: { data: [{ guid: o.body.guid }] } },
+  async 'orgs, spaces, quotas, groups, domains, users and segments'(kit) {
+    const page = await kit.admin('/orgs');
+    const { org } = kit.config;
+    const made = {};
+    const names = (what, path, more = () => ({})) =>
+      pour(kit, page, what, (s, n) => ['POST', path, { name: s, ...more(s, n) }]).then(all => {
+        made[what] = texts(all);
+        return all;
       });
-      if (q.status === 201) quotas.push(q.body.guid);
-      const space = await kit.api(page, 'POST', '/v3/spaces', {
-        name: s,
-        relationships: { organization: { data: { guid: o.body.guid } } },
-      });
-      if (space.status === 201 && orgs.length === 2) await each(kit, '/spaces/' + space.body.guid, 'main h1');
-    }
-    check(orgs.length >= 10 && quotas.length >= 8, `${orgs.length} orgs and ${quotas.length} quotas were accepted`);
-    await each(kit, '/orgs', 'tbody tr >> nth=9');
-    await each(kit, '/platform', 'tbody tr >> nth=7');
-    for (const o of [orgs[0], orgs[1], orgs.at(-1)]) await each(kit, `/orgs/${o}/quota`, '.meter');
-    await each(kit, '/cells', '.cellcard');
-    await each(kit, '/audit', 'tbody tr');
-    for (const o of orgs) await kit.api(page, 'DELETE', '/v3/organizations/' + o);
-    for (const q of quotas) await kit.api(page, 'DELETE', '/v3/organization_quotas/' + q);
+    const orgs = await names('names of orgs', '/v3/organizations');
+    const spaces = await names('names of spaces', '/v3/spaces', (_, n) => ({
+      relationships: { organization: toOne(orgs[n % orgs.length].body.guid) },
+    }));
+    await names('names of quotas', '/v3/organization_quotas', (_, n) => ({
+      relationships: { organizations: { data: [{ guid: orgs[n % orgs.length].body.guid }] } },
+    }));
+    await names('names of space quotas', '/v3/space_quotas', () => ({ relationships: { organization: toOne(org) } }));
+    await names('names of groups, and descriptions of rules', '/v3/security_groups', s => ({
+      rules: [{ protocol: 'tcp', destination: '192.0.2.1', ports: '25', description: s }],
+    }));
+    await names('names of domains', '/v3/domains');
+    await names('names of segments', '/v3/isolation_segments');
+    await names('names of pools', '/v3/placement_pools', () => ({ require: ['ssd'] }));
+    await names('names of buildpacks', '/v3/buildpacks');
+    await names('names of stacks, and descriptions', '/v3/stacks', s => ({ description: s }));
+    const users = await pour(kit, page, 'names of users', s => [
+      'POST',
+      '/Users',
+      { userName: s, password: kit.config.password, emails: [{ value: 'x@x' }] },
+    ]);
+    await pour(kit, page, 'users of the API', (_, n) => users[n] && ['POST', '/v3/users', { guid: users[n].body.id }]);
+    await pour(
+      kit,
+      page,
+      'members',
+      (_, n) =>
+        users[n] && [
+          'POST',
+          '/v3/roles',
+          { type: 'organization_user', relationships: { user: toOne(users[n].body.id), organization: toOne(org) } },
+        ],
+    );
+    const flags = (await kit.api(page, 'GET', '/v3/feature_flags?per_page=100')).body.resources.map(f => f.name);
+    await pour(kit, page, 'messages of flags', (s, n) => [
+      'PATCH',
+      '/v3/feature_flags/' + flags[n % flags.length],
+      { custom_error_message: s },
+    ]);
+    await view(kit, page, '/orgs', 'tbody tr >> nth=99', [...made['names of orgs'], ...made['names of spaces']]);
+    await view(kit, page, '/orgs/' + orgs[0].body.guid, 'tbody tr', [orgs[0].s]);
+    await view(kit, page, `/orgs/${orgs[0].body.guid}/quota`, '.meter', [orgs[0].s]);
+    await view(kit, page, '/spaces/' + spaces[0].body.guid, 'main h1', [spaces[0].s]);
+    await view(kit, page, `/orgs/${org}/members`, '.matrix tbody tr >> nth=9', texts(users));
+    await view(kit, page, '/platform', 'tbody tr >> nth=99', [...made['names of quotas'], ...made['names of space quotas']]);
+    await view(kit, page, '/platform/security-groups', 'tbody tr >> nth=99', made['names of groups, and descriptions of rules']);
+    await view(kit, page, '/platform/flags', 'tbody tr', strings.slice(-flags.length));
+    await view(kit, page, '/platform/buildpacks', 'tbody tr', made['names of buildpacks']);
+    await view(kit, page, '/platform/segments', 'tbody tr', made['names of segments']);
+    await view(kit, page, '/platform/domains', 'tbody tr', made['names of domains']);
+    await view(kit, page, '/platform/users', 'tbody tr >> nth=9', texts(users));
+    await view(kit, page, '/cells', '.cellcard', made['names of pools']);
+    await view(kit, page, '/stacks', 'tbody tr');
+    await view(kit, page, '/audit', 'tbody tr >> nth=40');
+    for (const details of (await page.getByText('Details', { exact: true }).all()).slice(0, 20)) await details.click();
+    await unharmed(kit, page, 'the details of events');
   },
-  async 'service instances, their tags and credentials'(kit) {
-    const page = await kit.admin('/services'),
-      made = [];
-    for (const s of strings) {
-      const i = await kit.api(page, 'POST', '/v3/service_instances', {
+  async 'the texts of a broker, and what is made of its services'(kit) {
+    const page = await kit.admin('/services');
+    await kit.ask('hostile broker');
+    await until(
+      async () => (await kit.api(page, 'GET', '/v3/service_offerings?per_page=1')).body.pagination.total_results > 100,
+      'the catalog',
+    );
+    const offerings = (await kit.api(page, 'GET', '/v3/service_offerings?per_page=1000')).body.resources
+      .map(o => o.name)
+      .filter(n => strings.includes(n));
+    await view(kit, page, '/services/marketplace', '.offering >> nth=99', strings, offerings.length);
+    check(offerings.length > 100, `only ${offerings.length} offerings`);
+    await view(kit, page, '/services/brokers', 'tbody tr', [strings[0]]);
+    await page.goto(kit.console + '/services/marketplace');
+    await page
+      .getByRole('button', { name: `Create an instance of ${offerings[0]}`, exact: false })
+      .first()
+      .click();
+    await page.getByRole('dialog').locator('[data-parameter]').first().waitFor();
+    await verbatim(page, 'the form of a plan', [offerings[0]]);
+    await page.keyboard.press('Escape');
+    const space = { space: toOne(kit.config.space) };
+    const provided = await pour(kit, page, 'names, tags and credentials of service instances', s => [
+      'POST',
+      '/v3/service_instances',
+      {
         type: 'user-provided',
         name: s,
-        tags: [s.slice(0, 100)],
+        tags: [s],
         credentials: { [s]: s },
         syslog_drain_url: 'https://x.example/' + encodeURIComponent(s),
-        relationships: { space: { data: { guid: kit.config.space } } },
-      });
-      if (i.status === 201) made.push(i.body.guid);
+        relationships: space,
+      },
+    ]);
+    await pour(kit, page, 'URLs of drains', s => ['PATCH', '/v3/service_instances/' + provided[0].body.guid, { syslog_drain_url: s }]);
+    await pour(kit, page, 'URLs of route services', s => [
+      'PATCH',
+      '/v3/service_instances/' + provided[1].body.guid,
+      { route_service_url: s },
+    ]);
+    await pour(kit, page, 'names of bindings', s => [
+      'POST',
+      '/v3/service_credential_bindings',
+      { type: 'app', name: s, relationships: { service_instance: toOne(provided[0].body.guid), app: toOne(kit.config.apps.probe) } },
+    ]);
+    await view(kit, page, '/services', 'tbody tr >> nth=99', texts(provided));
+    for (const { s, body } of [provided[0], provided[1], provided[5], provided.at(-1)]) {
+      await view(kit, page, '/services/instances/' + body.guid, '.facts', [s]);
+      await page.getByRole('button', { name: 'Reveal the credentials', exact: true }).click();
+      await page.locator('.pairs').waitFor();
+      await unharmed(kit, page, 'the credentials');
     }
-    check(made.length >= 10, `${made.length} names were accepted`);
-    await each(kit, '/services', 'tbody tr >> nth=9');
-    for (const guid of [made[0], made[1], made.at(-4)]) {
-      const one = await kit.admin('/services/instances/' + guid, [390, 844]);
-      await one.getByRole('button', { name: 'Reveal the credentials' }).click();
-      await one.locator('.pairs').waitFor();
-      await unharmed(kit, one, 'an instance');
-      await one.close();
-    }
-    await each(kit, '/services/instances/' + made[2], 'main h1', [[1440, 900]]);
-    for (const guid of made) await kit.api(page, 'DELETE', '/v3/service_instances/' + guid);
+    await managed(kit, page, space);
+  },
+  async 'manifests of BOSH'(kit) {
+    const page = await kit.admin('/bosh');
+    await pour(kit, page, 'manifests with names of deployments', s => [
+      'POST',
+      '/v1/deployments',
+      { manifest: kit.config.manifest.replace('clock', JSON.stringify(s)), dry_run: true },
+    ]);
+    await pour(kit, page, 'manifests with names of groups and jobs', s => [
+      'POST',
+      '/v1/deployments',
+      { manifest: kit.config.manifest.replaceAll('ticker', JSON.stringify(s)), dry_run: true },
+    ]);
+    await page.getByRole('button', { name: 'Deploy…' }).click();
+    await page
+      .getByLabel('Manifest', { exact: true })
+      .fill(
+        `name: ${JSON.stringify(strings[0])}\n${JSON.stringify(strings[1])}` +
+          `: {}\ninstance_groups:\n- name: ${JSON.stringify(strings[3])}\n`,
+      );
+    await page.getByRole('dialog').getByRole('button', { name: 'Review' }).click();
+    await page.getByRole('dialog').locator('.plainlist, [role=alert]').first().waitFor();
+    await verbatim(page, 'the review of a manifest', [strings[0], strings[3]]);
+    await page.keyboard.press('Escape');
   },
 };
+
+// Instances and keys of a plan; and one whose broker says hostile things.
+async function managed(kit, page, space) {
+  const plan = (await kit.api(page, 'GET', '/v3/service_plans?names=small')).body.resources[0].guid;
+  const parameters = { size: 4 };
+  const ready = { type: 'managed', relationships: { ...space, service_plan: toOne(plan) } };
+  const made = await kit.api(page, 'POST', '/v3/service_instances', { ...ready, name: 'kept', parameters });
+  check(made.status === 202, 'the instance is refused: ' + made.status);
+  const find = async name => (await kit.api(page, 'GET', '/v3/service_instances?names=' + name)).body.resources[0];
+  const settled = async name => ['succeeded', 'failed'].includes((await find(name))?.last_operation.state);
+  await until(() => settled('kept'), 'the instance');
+  const kept = await find('kept');
+  const keys = await pour(kit, page, 'names of keys', s => [
+    'POST',
+    '/v3/service_credential_bindings',
+    { type: 'key', name: s, relationships: { service_instance: toOne(kept.guid) } },
+  ]);
+  await view(kit, page, '/services/instances/' + kept.guid, '.facts', texts(keys));
+  await kit.ask('broker says hostile things');
+  for (const name of ['scripted', 'failed']) {
+    await kit.api(page, 'POST', '/v3/service_instances', { ...ready, name, parameters });
+    await until(() => settled(name), name);
+    await view(kit, page, '/services/instances/' + (await find(name)).guid, '.facts');
+  }
+  await kit.ask('broker heals');
+  check((await find('scripted')).dashboard_url === 'javascript:alert(1)', 'the dashboard is ' + (await find('scripted')).dashboard_url);
+}

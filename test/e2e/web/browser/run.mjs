@@ -17,9 +17,9 @@ const areas = kit.config.areas ?? [
   'roles',
   'readers',
   'keyboard',
-  'hostile',
   'access',
   'restart',
+  'hostile',
 ];
 const only = new RegExp(process.env.ONLY ?? '');
 let failed = false;
