@@ -24,8 +24,8 @@ export function Events({ events, target }) {
         <caption class="hidden">Events</caption>
         <thead>
           <tr>
-            <th scope="col">When</th>
             <th scope="col">Event</th>
+            <th scope="col">When</th>
             ${target && html`<th scope="col">Target</th>`}
             <th scope="col">By</th>
             <th scope="col">What</th>
@@ -35,10 +35,12 @@ export function Events({ events, target }) {
           ${events.map(
             e => html`
               <tr key=${e.guid} data-row>
+                <th scope="row" class="event">
+                  <span class=${/crash|unplaced/.test(e.type) ? 'bad' : ''}>${e.type.replace(/^audit\./, '')}</span>
+                </th>
                 <td data-label="When"><${Time} at=${e.created_at} /></td>
-                <th scope="row"><span class=${/crash|unplaced/.test(e.type) ? 'bad' : ''}>${e.type.replace(/^audit\./, '')}</span></th>
                 ${target && html`<td data-label="Target">${e.target.name || e.target.type}</td>`}
-                <td data-label="By">${e.actor.name || e.actor.type}</td>
+                <td data-label="By" class="nowrap">${e.actor.name || e.actor.type}</td>
                 <td data-label="What"><${What} event=${e} /></td>
               </tr>
             `,

@@ -159,7 +159,13 @@ export default function Apps() {
     <${Problem} error=${apps.error} />
     ${!apps.data && !apps.error && html`<${Skeleton} rows=${8} />`}
     ${empty &&
-    html`<${Empty} title="You see no apps yet." line="cf push my-app">Push one from a folder, or drop the folder on New app.<//>`}
+    html`
+      <${Empty} title="You see no apps yet." line="cf push my-app">
+        ${mayPush()
+          ? html`Push one from a folder, or <${Link} to="/new">drop the folder here or begin with a sample<//>.`
+          : 'A manager of a space can give you a role in it.'}
+      <//>
+    `}
     ${apps.data &&
     !empty &&
     html`

@@ -13,16 +13,26 @@ import { Link } from '../lib/router.js';
 import { Parameters, defaults, commandJSON } from '../parts/schemaform.js';
 import { deploy } from './appactions.js';
 
-// Reading the variables is an audit event: they are loaded when the tab opens and after an own change, never by the stream.
-async function loadVars(app, may, signal) {
-  const { var: vars } = await get(`/v3/apps/${app.guid}/environment_variables`, { signal });
-  if (!may.edit) return { vars, pending: [] }; // a supporter reads no revision's environment
+// Reading variables is an audit event: the app's are loaded when the tab opens and after an own change, never by the stream;
+// those of the revision that runs, when another one does. A supporter reads no revision's environment.
+const loadVars = async (app, signal) => (await get(`/v3/apps/${app.guid}/environment_variables`, { signal })).var;
+
+// The oldest revision that has instances: null where nothing runs.
+async function oldestRevision(app, may, signal) {
+  if (!may.edit || app.state !== 'STARTED') return null;
   const { resources } = await get(`/v3/apps/${app.guid}/revisions/deployed`, { signal });
-  const running =
-    resources[0] && app.state === 'STARTED'
-      ? (await get(`/v3/revisions/${resources[0].guid}/environment_variables`, { signal })).var
-      : null;
-  return { vars, pending: running ? changed(running, vars) : [] };
+  return resources.sort((a, b) => a.version - b.version)[0]?.guid ?? null;
+}
+
+// What the variables differ in from those that the running instances have.
+function usePending(app, may, vars) {
+  const kinds = ofApp(app.guid, 'revision deployment process app');
+  const revision = useResource(signal => oldestRevision(app, may, signal), [app.guid, app.state, may.edit], kinds).data ?? null;
+  const running = useResource(
+    async signal => (revision ? (await get(`/v3/revisions/${revision}/environment_variables`, { signal })).var : null),
+    [revision],
+  );
+  return running.data && vars ? changed(running.data, vars) : [];
 }
 
 // When the oldest running instance started, in ms of the server's clock; Infinity where none runs.
@@ -57,7 +67,8 @@ async function loadBindings(of, signal) {
 /** The tab Environment. */
 export default function Environment(of) {
   const { app, may } = of;
-  const env = useResource(signal => loadVars(app, may, signal), [app.guid, app.state]);
+  const env = useResource(signal => loadVars(app, signal), [app.guid]);
+  const pending = usePending(app, may, env.data);
   const bindings = useResource(
     signal => loadBindings(of, signal),
     [app.guid, app.state],
@@ -71,7 +82,7 @@ export default function Environment(of) {
     if (shown) setShown(await get(`/v3/apps/${app.guid}/env`));
     await env.reload();
   };
-  const edit = name => open(Edit, { title: 'Variable', vars: env.data.vars, name, save, app });
+  const edit = name => open(Edit, { title: 'Variable', vars: env.data, name, save, app });
   const unset = name =>
     confirm({
       title: `Remove ${name}?`,
@@ -80,13 +91,13 @@ export default function Environment(of) {
       lines: [`cf unset-env ${quoted(app.name)} ${quoted(name)}`],
       run: () => save({ [name]: null }),
     });
-  const names = Object.keys(env.data?.vars ?? {}).sort();
+  const names = Object.keys(env.data ?? {}).sort();
   const actions = html`
     <button type="button" aria-pressed=${Boolean(shown)} onClick=${reveal}>${shown ? 'Hide values' : 'Reveal values'}</button>
     ${may.operate &&
     env.data &&
     html`
-      <button type="button" onClick=${() => open(Import, { title: 'Import', wide: true, vars: env.data.vars, save, app })}>
+      <button type="button" onClick=${() => open(Import, { title: 'Import', wide: true, vars: env.data, save, app })}>
         Import .env…
       </button>
       <button type="button" class="primary" onClick=${() => edit('')}>Set a variable…</button>
@@ -101,7 +112,7 @@ export default function Environment(of) {
     />
   `;
   return html`
-    <${Pending} of=${of} changes=${env.data?.pending ?? []} bound=${bindings.data?.filter(b => b.unseen) ?? []} />
+    <${Pending} of=${of} changes=${pending} bound=${bindings.data?.filter(b => b.unseen) ?? []} />
     <${Section} title="Variables" actions=${actions}>
       <${Problem} error=${env.error} />
       ${!env.data && !env.error && html`<${Skeleton} rows=${3} />`}

@@ -123,7 +123,7 @@ export default function NewApp() {
         </fieldset>
         ${image
           ? html`<${Image} form=${form} set=${set} />`
-          : html`<${Drop} source=${source} given=${given} /><${Samples} given=${given} />`}
+          : html`<${Drop} source=${source} given=${given} /><${Samples} given=${given} open=${!source} />`}
         <${Field} as="select" label="Space" value=${target.guid} onValue=${setSpace}>
           ${data.data.spaces.map(s => html`<option key=${s.guid} value=${s.guid}>${s.name}</option>`)}
         <//>
@@ -296,7 +296,7 @@ function Drop({ source, given }) {
 }
 
 // The small apps that the daemon brings, to begin with.
-function Samples({ given }) {
+function Samples({ given, open }) {
   const { data, error } = useResource(async signal => (await fetch(base + '/samples', { signal })).json(), []);
   const [failed, setFailed] = useState(null);
   const choose = async s => {
@@ -312,7 +312,7 @@ function Samples({ given }) {
     }
   };
   return html`
-    <details class="samples">
+    <details class="samples" open=${open}>
       <summary>Or begin with a sample</summary>
       <ul>
         ${data?.map(

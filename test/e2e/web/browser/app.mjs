@@ -34,6 +34,7 @@ export const tests = {
     await page.getByText('Restart needed.').waitFor();
     await page.getByRole('button', { name: 'Restart (rolling)', exact: true }).click();
     await until(async () => (await kit.request('noisy', 'GET', '/')).text.includes('green'), 'the new value in the app');
+    await page.getByText('Restart needed.').waitFor({ state: 'detached' });
   },
   async 'tasks: run, log, again, cancel'(kit) {
     const page = await kit.admin(kit.app('quiet', 'tasks'));

@@ -88,6 +88,36 @@ export const tests = {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByText('1 of 1 instance').first().waitFor(); // while it is replaced there are two
   },
+  async 'set a variable, and restart for it'(kit) {
+    const page = await kit.admin(kit.app('quiet', 'environment'));
+    await page.getByRole('rowheader', { name: 'COLOUR' }).waitFor();
+    await tabTo(page, /^Set a variable/);
+    await press(page, 'Enter');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.type('TYPED');
+    await press(page, 'Tab');
+    await page.keyboard.type('by hand');
+    await tabTo(page, /^Apply$/);
+    await press(page, 'Enter');
+    await page.getByText('The running instances have other values of TYPED.').waitFor();
+    await tabTo(page, /^Restart \(rolling\)$/);
+    await press(page, 'Enter');
+    await page.getByText('Restart needed.').waitFor({ state: 'detached' });
+  },
+  async 'scale an app'(kit) {
+    const page = await kit.admin(kit.app('quiet'));
+    await page.getByText('1 of 1 instance').first().waitFor();
+    await page.getByText('deployment is').waitFor({ state: 'detached' }); // of the job before
+    await tabTo(page, /^Scale web/);
+    await press(page, 'Enter');
+    await page.getByRole('dialog').waitFor();
+    await tabTo(page, /^Instances$/);
+    await press(page, 'ArrowUp', 'Enter');
+    await page.getByText('2 of 2 instances').waitFor();
+    await tabTo(page, /^One instance of web less$/);
+    await press(page, 'Enter');
+    await page.getByText('1 of 1 instance').waitFor();
+  },
   async 'the theme'(kit) {
     const page = await kit.admin('/apps');
     const scheme = () => page.evaluate(() => document.documentElement.style.colorScheme);

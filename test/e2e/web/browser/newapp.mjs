@@ -86,7 +86,6 @@ export const tests = {
 
 async function sample(kit, sample) {
   const page = await kit.admin('/new');
-  await page.getByText('Or begin with a sample').click();
   await page.getByRole('button', { name: sample, exact: true }).click();
   const button = page.getByRole('button', { name: /^Push ./ });
   const name = (await button.textContent()).replace('Push ', '');
