@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -308,5 +309,32 @@ func TestTemplates(t *testing.T) {
 	all, err := filepath.Glob(filepath.Join(d.dir, "*"))
 	if err != nil || len(all) > maxTemplates {
 		t.Errorf("got %d templates, %v; want at most %d", len(all), err, maxTemplates)
+	}
+}
+
+// What goes with its container need not reach the disk; what outlives it has barriers.
+func TestBarriers(t *testing.T) {
+	needRoot(t)
+	d, base := newDisks(t)
+	if m, why := d.Method(); m != Loop {
+		t.Skip(m, why)
+	}
+	for _, durable := range []bool{false, true} {
+		dir := filepath.Join(base, fmt.Sprintf("durable-%t", durable))
+		makeDisk(t, d, dir, Size{Bytes: 20 * mib, Durable: durable})
+		for _, when := range []string{"new", "opened again"} {
+			mounts, err := os.ReadFile("/proc/self/mounts")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, after, found := strings.Cut(string(mounts), " "+filepath.Join(dir, Data)+" ext4 ")
+			options, _, _ := strings.Cut(after, "\n")
+			if !found || strings.Contains(options, "nobarrier") == durable {
+				t.Errorf("durable %t, %s: got options %q", durable, when, options)
+			}
+			if err := errors.Join(d.Close(dir), d.Open(dir)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
