@@ -4,7 +4,7 @@ package store
 func (tx *Tx) NamedBlobs(named map[string]bool) error {
 	digests, err := tx.texts(`
 		SELECT digest FROM packages UNION SELECT digest FROM droplets UNION SELECT digest FROM buildpacks
-		UNION SELECT digest FROM resources UNION SELECT digest FROM build_caches
+		UNION SELECT digest FROM resources WHERE entry = '' UNION SELECT digest FROM build_caches
 		UNION SELECT coalesce(json_extract(o.value, '$.Digest'), '') FROM lrp_tasks t, json_each(t.outputs) o`)
 	for _, digest := range digests {
 		named[digest] = true

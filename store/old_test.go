@@ -65,11 +65,11 @@ func TestDropOldKeepsWhatIsYoungOrInUse(t *testing.T) {
 		}
 		young := tx.Now
 		tx.Now = young.Add(-40 * 24 * time.Hour)
-		if err := Resources.Remember(tx, "old", 1, "d1"); err != nil {
+		if err := Resources.Remember(tx, "old", 1, Resource{Digest: "d1"}); err != nil {
 			return err
 		}
 		tx.Now = young
-		return Resources.Remember(tx, "new", 1, "d2")
+		return Resources.Remember(tx, "new", 1, Resource{Digest: "d2"})
 	})
 	dropOld(t, s)
 	read(t, s, func(tx *Tx) error {

@@ -11,7 +11,9 @@ import (
 
 func TestFeatureFlags(t *testing.T) {
 	w := newWorld(t)
-	w.write(func(tx *store.Tx) error { return store.Resources.Remember(tx, strings.Repeat("a", 40), 70000, "d") })
+	w.write(func(tx *store.Tx) error {
+		return store.Resources.Remember(tx, strings.Repeat("a", 40), 70000, store.Resource{Digest: "d"})
+	})
 	knownFile := `{"resources": [{"path": "a", "mode": "644", "checksum": {"value": "` + strings.Repeat("a", 40) + `"}, "size_in_bytes": 70000}, {"path": "b", "checksum": {"value": "` + strings.Repeat("a", 40) + `"}, "size_in_bytes": 1}]}`
 	route := `{"host": "x", "relationships": {"space": {"data": {"guid": "space-1"}}, "domain": {"data": {"guid": "domain-1"}}}}`
 	w.run(t, []step{

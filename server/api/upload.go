@@ -142,10 +142,7 @@ func uploadPackage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := uploads.Upload{Resources: known, Pool: func(sha1 string, size int64) (string, bool) { return knownFile(c, sha1, size) }}
-	if u.bits != nil {
-		in.Zip = u.bits.File
-	}
+	in := uploads.Upload{Zip: u.bits, Resources: known, Pool: func(sha1 string, size int64) (uploads.Known, bool) { return knownFile(c, sha1, size) }}
 	packed, err := uploads.Pack(c.Context(), c.s.Blobs, in)
 	if uploads.IsInvalid(err) {
 		return nil, cf.Errorf(cf.BitsInvalid, "The app upload is invalid: %s", err)
@@ -184,12 +181,13 @@ func parseResources(text string) ([]uploads.Resource, error) {
 	return out, nil
 }
 
-func knownFile(c *call, sha1 string, size int64) (digest string, ok bool) {
-	err := c.s.Store.Read(c.Context(), func(tx *store.Tx) (err error) {
-		digest, ok, err = store.Resources.Find(tx, sha1, size)
+func knownFile(c *call, sha1 string, size int64) (known uploads.Known, ok bool) {
+	err := c.s.Store.Read(c.Context(), func(tx *store.Tx) error {
+		file, found, err := store.Resources.Find(tx, sha1, size)
+		known, ok = uploads.Known(file), found
 		return err
 	})
-	return digest, ok && err == nil
+	return known, ok && err == nil
 }
 
 func keepBits(c *call, packed *uploads.Packed) (*response, error) {

@@ -5,10 +5,10 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 
@@ -35,10 +35,16 @@ func pooled(size int64) bool { return size >= minPooled && size <= maxPooled }
 
 // Upload is an app's files: those in a zip, and those the server already has.
 type Upload struct {
-	Zip       *os.File // nil: all files are known
+	Zip       *blob.Temp // becomes the package if it holds all files; nil: all files are known
 	Resources []Resource
-	Pool      func(sha1 string, size int64) (digest string, ok bool)
+	Pool      func(sha1 string, size int64) (Known, bool)
 	Limits    Limits // zero: DefaultLimits
+}
+
+// Known is where the server has a file.
+type Known struct {
+	Digest string // of a blob
+	Entry  string // the file's name in the zip that the blob is; "" if the blob is the file
 }
 
 // Packed is an upload that was checked and stored.
@@ -47,20 +53,21 @@ type Packed struct {
 	Pool []Pooling // files to remember
 }
 
-// Pooling is a file of an upload that is now also a separate blob.
+// Pooling is a file to remember.
 type Pooling struct {
-	SHA1   string
-	Size   int64
-	Digest string
+	SHA1  string
+	Size  int64
+	Entry string // its name in the zip
 }
 
 // Pack checks an upload and stores it as one zip. It stores nothing of an
-// invalid upload.
+// invalid upload, and removes the uploaded zip.
 func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
 	if u.Limits == (Limits{}) {
 		u.Limits = defaultLimits
 	}
 	p := &packer{ctx: ctx, blobs: blobs, upload: u, check: newChecker(u.Limits), out: &Packed{}}
+	defer p.close()
 	if u.Zip != nil {
 		if err := p.openZip(); err != nil {
 			return nil, err
@@ -69,20 +76,16 @@ func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
 	if u.Zip == nil && len(u.Resources) == 0 {
 		return nil, &refusal{"", "holds no files"}
 	}
-	defer p.discard()
 	if err := p.checkZip(); err != nil {
 		return nil, err
 	}
 	var err error
 	if len(u.Resources) == 0 {
-		p.out.Blob, err = p.keepZip()
+		p.out.Blob, err = p.upload.Zip.Commit()
 	} else {
 		p.out.Blob, err = p.merge()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return p.out, p.remember()
+	return p.out, err
 }
 
 type packer struct {
@@ -91,22 +94,16 @@ type packer struct {
 	upload Upload
 	check  *checker
 	zip    *zip.Reader
-	found  []found
+	kept   keptZips
 	out    *Packed
 }
 
-// found is a file to remember once the whole upload is checked.
-type found struct {
-	file *blob.Temp
-	sha1 string
-}
-
 func (p *packer) openZip() (err error) {
-	p.zip, err = openZip(p.upload.Zip)
+	p.zip, err = openZip(p.upload.Zip.File)
 	return err
 }
 
-// checkZip reads every entry and copies out the files to remember.
+// checkZip reads every entry and notes the files to remember.
 func (p *packer) checkZip() error {
 	if p.zip == nil {
 		return nil
@@ -155,34 +152,19 @@ func (p *packer) checkContent(f *zip.File) error {
 	case !pooled(int64(f.UncompressedSize64)):
 		return p.check.content(p.ctx, f, io.Discard)
 	}
-	t, err := p.blobs.Temp()
-	if err != nil {
-		return err
-	}
 	h := sha1.New()
-	if err := p.check.content(p.ctx, f, io.MultiWriter(t, h)); err != nil {
-		t.Discard()
+	if err := p.check.content(p.ctx, f, h); err != nil {
 		return err
 	}
-	p.found = append(p.found, found{t, hex.EncodeToString(h.Sum(nil))})
-	return t.Rest()
-}
-
-// remember stores the found files as blobs.
-func (p *packer) remember() error {
-	for _, f := range p.found {
-		b, err := f.file.Commit()
-		if err != nil {
-			return err
-		}
-		p.out.Pool = append(p.out.Pool, Pooling{SHA1: f.sha1, Size: b.Size, Digest: b.Digest})
-	}
+	p.out.Pool = append(p.out.Pool, Pooling{SHA1: hex.EncodeToString(h.Sum(nil)), Size: int64(f.UncompressedSize64), Entry: f.Name})
 	return nil
 }
 
-func (p *packer) discard() {
-	for _, f := range p.found {
-		f.file.Discard()
+// close removes the uploaded zip, unless it is the package.
+func (p *packer) close() {
+	p.kept.close()
+	if p.upload.Zip != nil {
+		p.upload.Zip.Discard()
 	}
 }
 
@@ -193,14 +175,6 @@ func (p *packer) target(f *zip.File) (string, error) {
 	var s strings.Builder
 	err := p.check.content(p.ctx, f, &s)
 	return s.String(), err
-}
-
-// keepZip stores the uploaded zip unchanged.
-func (p *packer) keepZip() (blob.Blob, error) {
-	if _, err := p.upload.Zip.Seek(0, io.SeekStart); err != nil {
-		return blob.Blob{}, err
-	}
-	return p.blobs.Put(p.ctx, p.upload.Zip)
 }
 
 // merge makes one zip of the uploaded and the known files.
@@ -234,25 +208,61 @@ func (p *packer) add(w *zip.Writer, r Resource) error {
 	if err != nil {
 		return err
 	}
-	digest, ok := p.upload.Pool(r.SHA1, r.Size)
+	known, ok := p.upload.Pool(r.SHA1, r.Size)
 	if !ok || name == "" {
 		return &refusal{r.Path, "is not known here: upload it"}
 	}
 	if p.check.left -= r.Size; p.check.left < 0 {
 		return p.check.tooLarge()
 	}
+	h := zip.FileHeader{Name: name, Method: zip.Deflate}
+	h.SetMode(r.Mode.Perm())
+	if known.Entry == "" {
+		err = p.addBlob(w, h, known.Digest)
+	} else {
+		err = p.addEntry(w, h, known)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return &refusal{r.Path, "is not known here any longer: upload it"}
+	}
+	if err != nil {
+		return fmt.Errorf("add the known file %s: %w", r.Path, err)
+	}
+	p.out.Pool = append(p.out.Pool, Pooling{SHA1: r.SHA1, Size: r.Size, Entry: name})
+	return nil
+}
+
+// addBlob adds a file that is a blob.
+func (p *packer) addBlob(w *zip.Writer, h zip.FileHeader, digest string) error {
 	f, err := p.blobs.Open(digest)
 	if err != nil {
-		return fmt.Errorf("open the known file %s: %w", r.Path, err)
+		return err
 	}
 	defer f.Close()
-	h := &zip.FileHeader{Name: name, Method: zip.Deflate}
-	h.SetMode(r.Mode.Perm())
-	to, err := w.CreateHeader(h)
+	to, err := w.CreateHeader(&h)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(to, &ctxReader{p.ctx, f})
+	return err
+}
+
+// addEntry adds a file of an earlier package, as it is compressed there.
+func (p *packer) addEntry(w *zip.Writer, h zip.FileHeader, known Known) error {
+	f, err := p.kept.find(p.blobs, known)
+	if err != nil {
+		return err
+	}
+	h.Method, h.CRC32, h.CompressedSize64, h.UncompressedSize64 = f.Method, f.CRC32, f.CompressedSize64, f.UncompressedSize64
+	from, err := f.OpenRaw()
+	if err != nil {
+		return err
+	}
+	to, err := w.CreateRaw(&h)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, &ctxReader{p.ctx, from})
 	return err
 }
 

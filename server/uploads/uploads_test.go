@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,26 @@ func zipOf(t testing.TB, entries ...entry) *os.File {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// temp copies a file into a store's.
+func temp(t testing.TB, blobs *blob.Store, f *os.File) *blob.Temp {
+	t.Helper()
+	to, err := blobs.Temp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(to.Discard)
+	if _, err := io.Copy(to, io.NewSectionReader(f, 0, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// uploaded is zipOf as the body of an upload.
+func uploaded(t testing.TB, blobs *blob.Store, entries ...entry) *blob.Temp {
+	t.Helper()
+	return temp(t, blobs, zipOf(t, entries...))
 }
 
 func openBlobs(t testing.TB) (*blob.Store, string) {
@@ -98,7 +119,7 @@ func TestHostileUploadsAreRefusedAndLeaveNothing(t *testing.T) {
 			// What comes before is worth remembering, and is not.
 			c.entries = append([]entry{{"before", strings.Repeat("x", minPooled), 0o644}}, c.entries...)
 			c.limits.Entries++
-			_, err := Pack(context.Background(), blobs, Upload{Zip: zipOf(t, c.entries...), Limits: c.limits})
+			_, err := Pack(context.Background(), blobs, Upload{Zip: uploaded(t, blobs, c.entries...), Limits: c.limits})
 			if !IsInvalid(err) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v; want %s", err, c.want)
 			}
@@ -128,7 +149,7 @@ func TestWrongSizesAreRefused(t *testing.T) {
 	}
 	defer wrong.Close()
 	blobs, dir := openBlobs(t)
-	if _, err := Pack(context.Background(), blobs, Upload{Zip: wrong}); !IsInvalid(err) {
+	if _, err := Pack(context.Background(), blobs, Upload{Zip: temp(t, blobs, wrong)}); !IsInvalid(err) {
 		t.Errorf("got %v; want invalid", err)
 	}
 	if left := files(t, dir); len(left) != 0 {
@@ -137,23 +158,44 @@ func TestWrongSizesAreRefused(t *testing.T) {
 }
 
 func TestKnownFilesAreMerged(t *testing.T) {
-	blobs, _ := openBlobs(t)
+	blobs, dir := openBlobs(t)
 	big := strings.Repeat("0123456789abcdef", 8<<10)
-	first, err := Pack(context.Background(), blobs, Upload{Zip: zipOf(t, entry{"big", big, 0o755}, entry{"small", "s", 0o644}, entry{"l", "big", 0o777 | fs.ModeSymlink})})
-	if err != nil {
-		t.Fatal(err)
-	}
 	sum := sha1.Sum([]byte(big))
-	if len(first.Pool) != 1 || first.Pool[0].SHA1 != hex.EncodeToString(sum[:]) || first.Pool[0].Size != int64(len(big)) {
-		t.Fatalf("got %+v; want the one big file", first.Pool)
-	}
-	pool := func(sha1 string, size int64) (string, bool) { return first.Pool[0].Digest, sha1 == first.Pool[0].SHA1 }
-	second, err := Pack(context.Background(), blobs, Upload{Zip: zipOf(t, entry{"new", "n", 0o600}), Pool: pool,
-		Resources: []Resource{{Path: "dir/big", Mode: 0o755, SHA1: first.Pool[0].SHA1, Size: first.Pool[0].Size}}})
+	sha := hex.EncodeToString(sum[:])
+	first, err := Pack(context.Background(), blobs, Upload{Zip: uploaded(t, blobs, entry{"big", big, 0o755}, entry{"small", "s", 0o644}, entry{"l", "big", 0o777 | fs.ModeSymlink})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, err := blobs.Path(second.Digest)
+	if want := []Pooling{{sha, int64(len(big)), "big"}}; !slices.Equal(first.Pool, want) {
+		t.Fatalf("got %+v; want %+v", first.Pool, want)
+	}
+	if all := files(t, dir); len(all) != 1 {
+		t.Errorf("got blobs %v; want the package alone", all)
+	}
+	own, err := blobs.Put(context.Background(), strings.NewReader(big))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, known := range map[string]Known{"in a package": {first.Digest, "big"}, "a blob of an earlier version": {Digest: own.Digest}} {
+		t.Run(name, func(t *testing.T) {
+			second, err := Pack(context.Background(), blobs, Upload{Zip: uploaded(t, blobs, entry{"new", "n", 0o600}),
+				Pool:      func(sha1 string, _ int64) (Known, bool) { return known, sha1 == sha },
+				Resources: []Resource{{Path: "dir/big", Mode: 0o755, SHA1: sha, Size: int64(len(big))}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := []Pooling{{sha, int64(len(big)), "dir/big"}}; !slices.Equal(second.Pool, want) {
+				t.Errorf("got %+v; want %+v", second.Pool, want)
+			}
+			checkMerged(t, blobs, second.Digest, big)
+		})
+	}
+}
+
+// checkMerged checks that a package has the file new, and dir/big with its content and mode.
+func checkMerged(t *testing.T, blobs *blob.Store, digest, big string) {
+	t.Helper()
+	name, err := blobs.Path(digest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,10 +216,25 @@ func TestKnownFilesAreMerged(t *testing.T) {
 	}
 }
 
+// A package that had the file may be gone by the time of the upload.
+func TestGoneResourceIsRefused(t *testing.T) {
+	blobs, _ := openBlobs(t)
+	b, err := Pack(context.Background(), blobs, Upload{Zip: uploaded(t, blobs, entry{"a", "x", 0o644})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, known := range []Known{{strings.Repeat("a", 64), "a"}, {b.Digest, "b"}, {Digest: strings.Repeat("a", 64)}} {
+		_, err := Pack(context.Background(), blobs, Upload{Resources: []Resource{{Path: "a", SHA1: "x", Size: 70000}}, Pool: func(string, int64) (Known, bool) { return known, true }})
+		if !IsInvalid(err) || !strings.Contains(err.Error(), "is not known here any longer: upload it") {
+			t.Errorf("%+v: got %v; want that it is not known any longer", known, err)
+		}
+	}
+}
+
 func TestUnknownResourceIsRefused(t *testing.T) {
 	blobs, _ := openBlobs(t)
 	_, err := Pack(context.Background(), blobs, Upload{Resources: []Resource{{Path: "a", SHA1: "x", Size: 70000}},
-		Pool: func(string, int64) (string, bool) { return "", false }})
+		Pool: func(string, int64) (Known, bool) { return Known{}, false }})
 	var e *refusal
 	if !errors.As(err, &e) || e.Entry != "a" {
 		t.Errorf("got %v; want it to name a", err)
@@ -187,7 +244,7 @@ func TestUnknownResourceIsRefused(t *testing.T) {
 func TestLinksWithinAreTaken(t *testing.T) {
 	blobs, _ := openBlobs(t)
 	link := fs.ModeSymlink | 0o777
-	if _, err := Pack(context.Background(), blobs, Upload{Zip: zipOf(t, entry{"a/b/up", "../..", link}, entry{"l", "a/b/up/c", link}, entry{"dangling", "no/such", link},
+	if _, err := Pack(context.Background(), blobs, Upload{Zip: uploaded(t, blobs, entry{"a/b/up", "../..", link}, entry{"l", "a/b/up/c", link}, entry{"dangling", "no/such", link},
 		entry{"loop", "loop", link})}); err != nil {
 		t.Error(err)
 	}
@@ -201,7 +258,7 @@ func TestKnownFilesCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := Upload{Limits: Limits{Entries: 100, Bytes: 200000, Ratio: 1100}, Pool: func(string, int64) (string, bool) { return b.Digest, true }}
+	u := Upload{Limits: Limits{Entries: 100, Bytes: 200000, Ratio: 1100}, Pool: func(string, int64) (Known, bool) { return Known{Digest: b.Digest}, true }}
 	for i := range 3 {
 		u.Resources = append(u.Resources, Resource{Path: fmt.Sprint("f", i), Mode: 0o644, SHA1: "x", Size: 70000})
 	}
@@ -253,7 +310,7 @@ func FuzzPack(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer in.Close()
-		if _, err := Pack(context.Background(), blobs, Upload{Zip: in, Limits: Limits{Entries: 100, Bytes: 1 << 20, Ratio: 1100}}); err != nil && !IsInvalid(err) {
+		if _, err := Pack(context.Background(), blobs, Upload{Zip: temp(t, blobs, in), Limits: Limits{Entries: 100, Bytes: 1 << 20, Ratio: 1100}}); err != nil && !IsInvalid(err) {
 			t.Errorf("got %v; want it valid or invalid", err)
 		}
 	})
@@ -292,7 +349,7 @@ func TestLateFaultKeepsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	blobs, dir := openBlobs(t)
-	if _, err := Pack(context.Background(), blobs, Upload{Zip: f}); !IsInvalid(err) {
+	if _, err := Pack(context.Background(), blobs, Upload{Zip: temp(t, blobs, f)}); !IsInvalid(err) {
 		t.Errorf("got %v; want invalid", err)
 	}
 	if left := files(t, dir); len(left) != 0 {

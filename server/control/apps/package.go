@@ -154,7 +154,7 @@ func KeepBits(c *control.Session, app *cf.App, p *cf.Package, packed *uploads.Pa
 		return err
 	}
 	for _, f := range packed.Pool {
-		if err := store.Resources.Remember(c.Tx, f.SHA1, f.Size, f.Digest); err != nil {
+		if err := store.Resources.Remember(c.Tx, f.SHA1, f.Size, store.Resource{Digest: packed.Digest, Entry: f.Entry}); err != nil {
 			return err
 		}
 	}
@@ -182,9 +182,9 @@ func DeletePackage(c *control.Session, app *cf.App, p *cf.Package) error {
 // KnownFile reports whether a file needs no upload. It is remembered for longer
 // then: it is still in use.
 func KnownFile(c *control.Session, sha1 string, size int64) (bool, error) {
-	digest, known, err := store.Resources.Find(c.Tx, sha1, size)
+	file, known, err := store.Resources.Kept(c.Tx, sha1, size)
 	if err == nil && known {
-		err = store.Resources.Remember(c.Tx, sha1, size, digest)
+		err = store.Resources.Remember(c.Tx, sha1, size, file)
 	}
 	return known, err
 }
