@@ -1,5 +1,5 @@
 // Audit events: who changed what and when, by type, actor, target and time; as CSV.
-import { html, useState, useMemo } from '../lib/html.js';
+import { html, useState, useMemo, useRef } from '../lib/html.js';
 import { get, list, among } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
 import { ofKind } from '../lib/operations.js';
@@ -9,7 +9,8 @@ import { Head, Empty, Lines, Field, Button } from '../parts/basic.js';
 import { Table, Waiting } from '../parts/table.js';
 import { Commands } from '../parts/commands.js';
 
-const size = 50;
+const size = 50,
+  chunk = 1000; // events that are searched for an actor at a time
 const names = ['type', 'target', 'actor', 'since', 'until'];
 
 /** The API's filter of the query; actors are not among its filters. */
@@ -34,15 +35,51 @@ const path = (q, more) => `/v3/audit_events?order_by=-created_at&${[filters(q), 
 const byActor = (q, rows) =>
   q.actor ? rows.filter(e => e.actor.name?.toLowerCase().includes(q.actor.toLowerCase()) || e.actor.guid === q.actor) : rows;
 
-// A page; with an actor, pages of many until there are enough of the actor's.
-async function load(q, page, signal) {
+// What was searched for an actor, whom the API cannot filter by: pages of events, newest first, and the hits among them.
+const begin = q => ({ q, hits: [], searched: 0, total: 0, oldest: null, next: path(q, `per_page=${chunk}`) });
+
+// Searches on until there are enough hits, or no more events.
+async function find(s, enough, signal) {
+  while (s.next && s.hits.length < enough) {
+    const { resources, pagination } = await get(s.next, { signal });
+    const known = new Set(s.hits.map(e => e.guid)); // events that came meanwhile move the others on
+    s.hits.push(...byActor(s.q, resources).filter(e => !known.has(e.guid)));
+    s.searched += resources.length;
+    s.total = Math.max(s.searched, pagination.total_results);
+    s.oldest = resources.at(-1)?.created_at ?? s.oldest;
+    const href = pagination.next?.href;
+    s.next = href ? new URL(href).pathname + new URL(href).search : null;
+  }
+}
+
+// A page of events. kept is the last search of an actor, which older pages go on with.
+async function load(q, page, kept, signal) {
   if (!q.actor) return get(path(q, `per_page=${size}&page=${page}`), { signal });
-  const { resources } = await list(path(q, 'per_page=5000'), { signal });
-  const rows = byActor(q, resources);
+  const same = kept.current && JSON.stringify(kept.current.q) === JSON.stringify(q);
+  const s = page > 1 && same ? kept.current : begin(q);
+  await find(s, page * size + 1, signal);
+  kept.current = s;
+  const { searched, total, oldest } = s;
   return {
-    resources: rows.slice((page - 1) * size, page * size),
-    pagination: { total_results: rows.length, total_pages: Math.ceil(rows.length / size) },
+    resources: s.hits.slice((page - 1) * size, page * size),
+    pagination: { total_results: s.hits.length, total_pages: Math.ceil(s.hits.length / size) },
+    search: { searched, total, oldest, whole: !s.next },
   };
+}
+
+/** Says how far an actor was searched for. */
+function Searched({ actor, of, hits }) {
+  if (!of) return null;
+  const { searched, total, oldest, whole } = of,
+    all = count(total, 'event').replace(/\d+/, n => Number(n).toLocaleString('en'));
+  return html`
+    <p class="note" role="status">
+      ${whole
+        ? `All ${all} that the other filters leave were searched: ${count(hits, 'event')} by ${actor}.`
+        : `Only the newest ${searched.toLocaleString('en')} of ${all} were searched, back to ${stamp(oldest)}. Older searches on.`}
+      ${' The API has no filter by actor.'}
+    </p>
+  `;
 }
 
 const jq = '.resources[] | [.created_at, .type, .actor.name, .target.name] | @csv';
@@ -52,17 +89,20 @@ export default function Audit() {
   const query = place.value.query,
     q = Object.fromEntries(names.map(n => [n, query.get(n) ?? '']));
   const page = Number(query.get('page')) || 1;
-  const events = useResource(signal => load(q, page, signal), [q, page], page === 1 ? ofKind('event') : undefined);
+  const kept = useRef(null);
+  const events = useResource(signal => load(q, page, kept, signal), [q, page], page === 1 ? ofKind('event') : undefined);
   const total = events.data?.pagination.total_results,
-    pages = events.data?.pagination.total_pages ?? 1;
+    pages = events.data?.pagination.total_pages ?? 1,
+    search = events.data?.search;
   const types = useMemo(() => [...new Set((events.data?.resources ?? []).map(e => e.type))].sort(), [events.data]);
   return html`
-    <${Head} title="Audit" note=${events.data && html`<span class="muted" role="status">${count(total, 'event')}</span>`}>
+    <${Head} title="Audit" note=${events.data && !search && html`<span class="muted" role="status">${count(total, 'event')}</span>`}>
       <${Button} run=${() => download(q)}>Export as CSV<//>
       <${Commands} of="audit events" lines=${[['Export as CSV', `cf curl "${path(q, 'per_page=5000')}" | jq -r '${jq}'`]]} />
     <//>
     <${Filters} q=${q} types=${types} />
     <${Waiting} of=${events} rows=${8} />
+    <${Searched} actor=${q.actor} of=${search} hits=${total} />
     ${events.data &&
     (total
       ? html`<${Events} rows=${events.data.resources} />`
@@ -71,7 +111,7 @@ export default function Audit() {
     html`
       <nav class="pages" aria-label="Pages">
         <button type="button" disabled=${page <= 1} onClick=${() => setQuery({ page: page > 2 ? String(page - 1) : null })}>Newer</button>
-        <span class="muted">Page ${page} of ${pages}</span>
+        <span class="muted">Page ${page}${search && !search.whole ? '' : ` of ${pages}`}</span>
         <button type="button" disabled=${page >= pages} onClick=${() => setQuery({ page: String(page + 1) })}>Older</button>
       </nav>
     `}

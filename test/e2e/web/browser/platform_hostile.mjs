@@ -9,6 +9,9 @@ export const tests = {
   async 'orgs, spaces, quotas, groups, domains, users and segments'(kit) {
     const page = await kit.admin('/orgs');
     const { org } = kit.config;
+    const developer = await kit.as('space_developer', '/services');
+    const own = { type: 'user-provided', name: 'before-all', relationships: { space: toOne(kit.config.space) } };
+    check((await kit.api(developer, 'POST', '/v3/service_instances', own)).status === 201, 'a developer creates no instance');
     const made = {};
     const names = (what, path, more = () => ({})) =>
       pour(kit, page, what, (s, n) => ['POST', path, { name: s, ...more(s, n) }]).then(all => {
@@ -125,6 +128,21 @@ export const tests = {
       await unharmed(kit, page, 'the credentials');
     }
     await managed(kit, page, space);
+  },
+  async 'events of an actor, far behind the newest'(kit) {
+    const page = await kit.admin('/audit?actor=space_developer');
+    await page.locator('tbody tr', { hasText: 'before-all' }).waitFor();
+    const said = await page.getByText(/^All [\d,]+ events that the other filters leave were searched/).textContent();
+    const number = Number(/[\d,]+/.exec(said)[0].replace(',', ''));
+    check(number > 1000, `only ${number} events were searched`);
+    await page.goto(kit.console + '/audit?actor=admin');
+    await page.getByText(/^Only the newest 1,000 of [\d,]+ events were searched, back to/).waitFor();
+    const first = () => page.locator('tbody tr').first().textContent();
+    const before = await first();
+    await page.getByRole('button', { name: 'Older' }).click();
+    await page.getByText('Page 2', { exact: true }).waitFor();
+    await until(async () => (await first()) !== before, 'the second page');
+    check((await page.locator('tbody tr').count()) === 50, 'a page is not full');
   },
   async 'manifests of BOSH'(kit) {
     const page = await kit.admin('/bosh');
