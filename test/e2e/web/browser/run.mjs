@@ -14,6 +14,7 @@ const areas = kit.config.areas ?? [
   'newapp',
   'pictures',
   'commands',
+  'ends',
   'roles',
   'readers',
   'keyboard',
