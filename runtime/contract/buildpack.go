@@ -11,6 +11,7 @@ const BuildpackVersion = "1.0.0"
 type Buildpack struct {
 	Name     string // as in `cf buildpacks`
 	Language string // as in its manifest.yml; says which code serves it
+	Takes    string // what its detection looks for, after "looks for"
 }
 
 // BuildpackFile is a file of a buildpack's archive.
@@ -21,18 +22,22 @@ type BuildpackFile struct {
 }
 
 // Buildpacks returns them in the order of detection: Cloud Foundry's, and last
-// the binary buildpack, which takes what no other one does.
+// those that take what no other one does.
 func Buildpacks() []Buildpack {
 	return []Buildpack{
-		{"staticfile_buildpack", "staticfile"},
-		{"java_buildpack", "java"},
-		{"ruby_buildpack", "ruby"},
-		{"nodejs_buildpack", "nodejs"},
-		{"go_buildpack", "go"},
-		{"python_buildpack", "python"},
-		{"php_buildpack", "php"},
-		{"nginx_buildpack", "nginx"},
-		{"binary_buildpack", "binary"},
+		{"staticfile_buildpack", "staticfile", "a file Staticfile"},
+		{"java_buildpack", "java", "a jar or war or its content, classes, or a distribution with bin and lib"},
+		{"ruby_buildpack", "ruby", "a Gemfile"},
+		{"dotnet_core_buildpack", "dotnet-core", "a published app with a *.runtimeconfig.json, or a project file"},
+		{"nodejs_buildpack", "nodejs", "a package.json"},
+		{"go_buildpack", "go", "a go.mod, or Go files with a vendor directory"},
+		{"python_buildpack", "python", "requirements.txt, setup.py, environment.yml or Pipfile"},
+		{"php_buildpack", "php", "a composer.json, or a PHP file up to two directories down"},
+		{"nginx_buildpack", "nginx", "a nginx.conf"},
+		{"r_buildpack", "r", "a r.yml"},
+		{"rust_buildpack", "rust", "a Cargo.toml"},
+		{"procfile_buildpack", "procfile", "a Procfile whose program the app or the stack has"},
+		{"binary_buildpack", "binary", "a single executable file"},
 	}
 }
 

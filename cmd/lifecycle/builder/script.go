@@ -42,6 +42,7 @@ func (b *builder) detect() (choice, error) {
 			return choice{keys: []string{name}, dir: dir, detect: strings.TrimRight(string(output), "\r\n")}, nil
 		}
 	}
+	b.explain()
 	return choice{}, errDetect
 }
 

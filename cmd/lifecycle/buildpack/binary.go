@@ -5,12 +5,10 @@ import (
 	"path/filepath"
 )
 
-// detectBinary takes an app with a Procfile or with just one executable in
-// its top directory. Cloud Foundry's binary buildpack takes none unless named;
-// ours is the last asked, so that a pushed program simply runs.
-func detectBinary(app string) bool {
-	return exists(filepath.Join(app, "Procfile")) || loneExecutable(app) != ""
-}
+// detectBinary takes an app with just one executable in its top directory.
+// Cloud Foundry's binary buildpack takes none unless named; ours is the last
+// asked, so that a pushed program simply runs.
+func detectBinary(app string) bool { return loneExecutable(app) != "" }
 
 func finalizeBinary(s *stage) (string, error) {
 	if s.has("Procfile") {

@@ -26,15 +26,19 @@ type kind struct {
 // kinds are the buildpacks' code, by the language of their manifest.yml.
 func kinds() map[string]kind {
 	return map[string]kind{
-		"binary":     {detect: detectBinary, finalize: finalizeBinary},
-		"go":         {detect: detectGo, finalize: finalizeGo},
-		"java":       {detect: detectJava, supply: supplyJava, finalize: finalizeJava},
-		"nginx":      {detect: detectNginx, supply: supplyNginx, finalize: finalizeNginx},
-		"nodejs":     {detect: detectNodeJS, supply: supplyNodeJS, finalize: finalizeNodeJS},
-		"php":        {detect: detectPHP, supply: supplyPHP, finalize: finalizePHP},
-		"python":     {detect: detectPython, supply: supplyPython, finalize: finalizePython},
-		"ruby":       {detect: detectRuby, supply: supplyRuby, finalize: finalizeRuby},
-		"staticfile": {detect: detectStaticfile, supply: supplyStaticfile, finalize: finalizeStaticfile},
+		"binary":      {detect: detectBinary, finalize: finalizeBinary},
+		"dotnet-core": {detect: detectDotnet, finalize: finalizeDotnet},
+		"go":          {detect: detectGo, finalize: finalizeGo},
+		"java":        {detect: detectJava, supply: supplyJava, finalize: finalizeJava},
+		"nginx":       {detect: detectNginx, supply: supplyNginx, finalize: finalizeNginx},
+		"nodejs":      {detect: detectNodeJS, supply: supplyNodeJS, finalize: finalizeNodeJS},
+		"php":         {detect: detectPHP, supply: supplyPHP, finalize: finalizePHP},
+		"procfile":    {detect: detectProcfile, finalize: finalizeProcfile},
+		"python":      {detect: detectPython, supply: supplyPython, finalize: finalizePython},
+		"r":           {detect: detectR, supply: supplyR, finalize: finalizeR},
+		"ruby":        {detect: detectRuby, supply: supplyRuby, finalize: finalizeRuby},
+		"rust":        {detect: detectRust, finalize: finalizeRust},
+		"staticfile":  {detect: detectStaticfile, supply: supplyStaticfile, finalize: finalizeStaticfile},
 	}
 }
 

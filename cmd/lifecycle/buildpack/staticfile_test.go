@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/cmd/lifecycle/static"
+	"cupola/runtime/contract"
 )
 
 func TestParseStaticfile(t *testing.T) {
@@ -102,11 +103,22 @@ func TestDetect(t *testing.T) {
 		{[]string{"requirements.txt", "Procfile"}, "python"},
 		{[]string{"app.py", "pyproject.toml"}, ""},
 		{[]string{"Pipfile"}, "python"},
-		{[]string{"app.py", "Procfile"}, "binary"},
-		{[]string{"Procfile", "index.html"}, "binary"},
+		{[]string{"app.py", "Procfile"}, ""}, // the Procfile is empty
+		{[]string{"pom.xml", "package.json"}, "java"},
+		{[]string{"web.csproj", "package.json"}, "dotnet-core"},
+		{[]string{"web.runtimeconfig.json", "web.dll"}, "dotnet-core"},
+		{[]string{"composer.json", "package.json"}, "nodejs"},
+		{[]string{"public/index.php"}, "php"},
+		{[]string{"a/b/c/index.php"}, ""},
+		{[]string{"nginx.conf", "index.html"}, "nginx"},
+		{[]string{"r.yml", "app.R"}, "r"},
+		{[]string{"Cargo.toml", "src/main.rs"}, "rust"},
 		{[]string{"readme"}, ""},
 	}
-	order := []string{"staticfile", "ruby", "nodejs", "go", "python", "binary"}
+	var order []string
+	for _, b := range contract.Buildpacks() {
+		order = append(order, b.Language)
+	}
 	for _, test := range tests {
 		app := t.TempDir()
 		for _, name := range test.files {

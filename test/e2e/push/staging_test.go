@@ -121,7 +121,7 @@ func TestFailedStagingsSayWhy(t *testing.T) {
 		log        []string
 	}{
 		{"detect", nil, "NoAppDetectedError - An app was not successfully detected by any available buildpack",
-			[]string{"STG Downloading staticfile_buildpack...\n", "STG Downloaded binary_buildpack", "STG None of the buildpacks detected a compatible application\n", "API Failed to stage build: staging failed\n"}},
+			[]string{"STG Downloading staticfile_buildpack...\n", "STG Downloaded binary_buildpack", "STG No buildpack takes this app. It has: ", "STG ruby_buildpack         looks for a Gemfile\n", "STG Nearest guess: ", "STG None of the buildpacks detected a compatible application\n", "API Failed to stage build: staging failed\n"}},
 		{"compile", []string{"no-compile"}, "BuildpackCompileFailed - App staging failed in the buildpack compile phase",
 			[]string{"STG Failed to compile droplet: exit status 7\n", "STG Exit status 223\n", "API Failed to stage build: staging failed\n"}},
 		{"release", []string{"no-release"}, "BuildpackReleaseFailed - App staging failed in the buildpack release phase",
