@@ -146,7 +146,7 @@ func (a App) run(ctx context.Context) int {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	}
 	for range g.running {
-		_ = <-g.ended // it was asked to end
+		<-g.ended //nolint:errcheck // each was asked to end
 	}
 	return exitCode(ctx, first)
 }
