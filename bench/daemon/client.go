@@ -16,7 +16,7 @@ import (
 // Push runs `cupola push` of the app in dir, through the API at api.
 func (d *Daemon) Push(ctx context.Context, api, dir, name string) error {
 	cmd := exec.CommandContext(ctx, d.Binary, "push", dir, "--api", api, "--name", name)
-	cmd.Env = append(os.Environ(), "CUPOLA_PASSWORD="+password)
+	cmd.Env = append(os.Environ(), "CUPOLA_PASSWORD="+Password)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cupola push: %w\n%s", err, out)
 	}
@@ -30,7 +30,7 @@ type Client struct {
 
 // Login gets a token.
 func (d *Daemon) Login(ctx context.Context) (*Client, error) {
-	form := url.Values{"grant_type": {"password"}, "username": {"admin"}, "password": {password}}
+	form := url.Values{"grant_type": {"password"}, "username": {"admin"}, "password": {Password}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL()+"/oauth/token", strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// password is the admin's.
-const password = "a-password-for-measuring"
+// Password is the admin's.
+const Password = "a-password-for-measuring"
 
 // Daemon is a running `cupola serve`.
 type Daemon struct {
@@ -48,7 +48,7 @@ func Start(binary string, flags ...string) (*Daemon, error) {
 		return nil, err
 	}
 	d := &Daemon{Binary: binary, Dir: dir}
-	flags = append([]string{"serve", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "off", "--admin-password", password}, flags...)
+	flags = append([]string{"serve", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "off", "--admin-password", Password}, flags...)
 	// Not CommandContext: however this ends, Stop takes the daemon down in order.
 	d.cmd = exec.Command(binary, flags...) //nolint:noctx
 	d.cmd.Stderr = os.Stderr

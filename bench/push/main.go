@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"time"
 
 	"cupola/bench/daemon"
@@ -18,9 +19,18 @@ func main() {
 	rounds := flag.Int("rounds", 5, "how often the app is pushed, each time as another")
 	binary := flag.String("cupola", "bin/cupola", "the built cupola")
 	app := flag.String("app", "examples/demo", "the app")
+	before := flag.String("before", "", "another build, whose cf push is measured by turns with that of cupola")
 	calls := flag.Bool("calls", false, "show the calls of each push")
 	flag.Parse()
-	report.Main(90*time.Second, func(ctx context.Context) error { return measure(ctx, *rounds, *binary, *app, *calls) })
+	report.Main(3*time.Minute, func(ctx context.Context) error {
+		if err := measure(ctx, *rounds, *binary, *app, *calls); err != nil {
+			return err
+		}
+		if _, err := exec.LookPath("cf"); err != nil {
+			return nil // the CLI is not there on every machine
+		}
+		return measureCLI(ctx, *rounds, *before, *binary, *app)
+	})
 }
 
 func measure(ctx context.Context, rounds int, binary, app string, show bool) error {
