@@ -34,6 +34,22 @@ function messageOf(status, doc, text) {
   return new APIError(status, typeof message === 'string' ? message : JSON.stringify(message));
 }
 
+const pause = ms => new Promise(done => setTimeout(done, ms));
+
+// A browser on the daemon's machine gives up requests whenever a container's network link comes or goes: what only reads is
+// asked again.
+async function reach(path, request) {
+  for (const wait of request.method === 'GET' ? [200, 800, null] : [null]) {
+    try {
+      return await fetch(base + '/api' + path, request);
+    } catch (e) {
+      if (e.name === 'AbortError') throw e;
+      if (wait === null) throw new NetworkError('The daemon does not answer.');
+      await pause(wait);
+    }
+  }
+}
+
 /**
  * Calls a path of the API, like /v3/apps. Answers the body: parsed JSON, or text.
  * @param {string} method @param {string} path
@@ -47,13 +63,7 @@ export async function call(method, path, o = {}) {
     headers['Content-Type'] = 'application/json';
   }
   if (o.type) headers['Content-Type'] = o.type;
-  let answer;
-  try {
-    answer = await fetch(base + '/api' + path, { method, headers, body, signal: o.signal, credentials: 'same-origin' });
-  } catch (e) {
-    if (e.name === 'AbortError') throw e;
-    throw new NetworkError('The daemon does not answer.');
-  }
+  const answer = await reach(path, { method, headers, body, signal: o.signal, credentials: 'same-origin' });
   if (answer.status === 401) {
     login();
     throw new APIError(401, 'The session ended: log in again.');
@@ -90,11 +100,6 @@ export async function list(path, o) {
   }
   return { resources, included };
 }
-
-const pause = ms =>
-  new Promise(done => {
-    setTimeout(done, ms);
-  });
 
 /** Waits for the job of a 202 answer; fails as the job does. @param {Response} answer */
 export async function finished(answer) {

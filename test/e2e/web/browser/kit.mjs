@@ -82,7 +82,7 @@ class Kit {
     page.on('console', m => {
       if (
         m.type() === 'error' &&
-        !/status of 4\d\d|ERR_CONNECTION|ERR_SOCKET|ERR_EMPTY|ERR_INCOMPLETE|ERR_ABORTED|WebSocket/.test(m.text())
+        !/status of 4\d\d|ERR_CONNECTION|ERR_NETWORK_CHANGED|ERR_SOCKET|ERR_EMPTY|ERR_INCOMPLETE|ERR_ABORTED|WebSocket/.test(m.text())
       )
         page.problems.push(m.text());
     });

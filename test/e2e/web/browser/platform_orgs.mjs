@@ -70,8 +70,10 @@ export const tests = {
     await page.goto(kit.console + '/platform/buildpacks');
     await page.getByRole('button', { name: 'Lock go_buildpack' }).click();
     await page.getByRole('button', { name: 'Unlock go_buildpack' }).click();
-    await page.getByRole('button', { name: 'Move up ruby_buildpack' }).click();
-    await until(async () => (await page.locator('tbody tr').first().textContent()).includes('ruby_buildpack'), 'the order');
+    const names = () => page.locator('tbody th strong').allTextContents();
+    const second = (await names())[1];
+    await page.getByRole('button', { name: 'Move up ' + second }).click();
+    await until(async () => (await names())[0] === second, 'the order');
     await page.goto(kit.console + '/platform/security-groups');
     await page.getByRole('button', { name: 'Create a group…' }).click();
     await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('mail-out');
