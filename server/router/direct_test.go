@@ -101,9 +101,12 @@ func TestPlainRequestsAreDirect(t *testing.T) {
 	if lines := s.lines(); len(lines) != 5 {
 		t.Errorf("got log %q; want five lines", lines)
 	}
+	var mu sync.Mutex
 	var came []string
 	s, _ = directSite(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
 		came = append(came, fmt.Sprintf("%s %s %s%v", r.Host, r.URL.Path, body, err))
 	})
 	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, echo)), {Host: "service.test", ServiceURL: "http://app.test", Endpoints: []Endpoint{endpointOf("192.0.2.1:1", "x", 0)}}, route("h2.test", h2cApp(t, echo))}})
@@ -117,6 +120,8 @@ func TestPlainRequestsAreDirect(t *testing.T) {
 		}
 		s.raw(t, "GET /direct HTTP/1.1\r\nHost: app.test\r\n\r\n"+text+"\r\n"+body+"GET /then HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n")
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	const want = "api.test /reserved <nil>|app.test /then <nil>|service.test /service <nil>|app.test /then <nil>|h2.test /h2 <nil>|app.test /then <nil>|app.test /chunks abc<nil>|app.test /then <nil>|app.test /upgrade <nil>|app.test /then <nil>"
 	if got := strings.Join(came, "|"); got != want {
 		t.Errorf("net/http got %s; want %s", got, want)
@@ -555,9 +560,11 @@ func TestBodyAfterItsHead(t *testing.T) {
 			t.Errorf("got %.200q", got)
 		}
 	}
+	mu.Lock()
 	if len(other) == tries {
 		t.Error("all bodies came to net/http")
 	}
+	mu.Unlock()
 	send("/large", 100_000, func() {})
 	send("/late", 4000, func() { time.Sleep(10 * bodyTime) })
 	mu.Lock()

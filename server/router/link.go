@@ -74,6 +74,7 @@ func (ls *links) pop() *link {
 
 // put keeps a connection whose answer was read.
 func (ls *links) put(l *link, now time.Time) {
+	l.end()
 	l.used, l.reused = now, true
 	if !ls.push(l) {
 		l.close()
@@ -137,7 +138,7 @@ type link struct {
 	tcp    *net.TCPConn
 	quick  *quickConn // tcp, too
 	fd     int        // of tcp; as long as it is open
-	in     *bufio.Reader
+	in     *bufio.Reader // while a request has it
 	used   time.Time // when its last answer was read
 	reused bool      // it had a request before
 	came   bool      // something of this request's answer has come
@@ -147,8 +148,8 @@ type link struct {
 	slow     func()
 }
 
-// linkBytes is the size of the buffer that answers are read through.
-const linkBytes = 4 << 10
+// linkReaders are for answers. An idle connection needs none.
+var linkReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferBytes) }}
 
 func newLink(conn net.Conn) (*link, error) {
 	tcp := tcpOf(conn)
@@ -165,7 +166,6 @@ func newLink(conn net.Conn) (*link, error) {
 		conn.Close()
 		return nil, err
 	}
-	l.in = bufio.NewReaderSize(l, linkBytes)
 	return l, nil
 }
 
@@ -209,9 +209,6 @@ func (l *link) ask(p []byte) error {
 // usable reports whether nothing has come on an idle connection, not even its end.
 // (What comes unasked would be taken for the next answer.)
 func (l *link) usable() bool {
-	if l.in.Buffered() > 0 {
-		return false
-	}
 	var b [1]byte
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(l.fd), uintptr(unsafe.Pointer(&b[0])), 1, syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
 	return errno == syscall.EAGAIN
@@ -225,6 +222,8 @@ const patience = 50 * time.Millisecond
 // it sets the deadline of reads.
 func (l *link) begin(now time.Time, slow func()) {
 	l.came, l.patient, l.slow = false, false, slow
+	l.in, _ = linkReaders.Get().(*bufio.Reader)
+	l.in.Reset(l)
 	if left := l.deadline.Sub(now); left < patience || left > 2*patience { // else that of a request just before is as good
 		l.setDeadline(now.Add(2 * patience))
 	}
@@ -234,6 +233,15 @@ func (l *link) begin(now time.Time, slow func()) {
 func (l *link) setDeadline(t time.Time) {
 	l.deadline = t
 	_ = l.tcp.SetReadDeadline(t) // fails if the connection is closed, as reads do then
+}
+
+// end ends a request, of whose answer nothing is left.
+func (l *link) end() {
+	if l.in != nil {
+		l.in.Reset(nil)
+		linkReaders.Put(l.in)
+		l.in = nil
+	}
 }
 
 // Read reads what the endpoint sends.
@@ -256,4 +264,7 @@ func (l *link) hurry() {
 	}
 }
 
-func (l *link) close() { l.conn.Close() }
+func (l *link) close() {
+	l.end()
+	l.conn.Close()
+}
