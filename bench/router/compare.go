@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -10,15 +9,12 @@ import (
 	"cupola/bench/report"
 )
 
-// base is the index of the target that the others are compared with.
-const base = 1
-
-// compare measures the targets by turns and prints the medians. The ratios are
-// medians of those of each round, so that a load that comes and goes tells less.
-func compare(ctx context.Context, targets []*process, rounds int, length time.Duration) error {
-	fmt.Printf("Requests of a small page, median of %d × %s by turns:\n\n", rounds, length)
-	table := report.NewTable("server", "connections", "requests/s", "× nginx", "p99, ms", "× nginx", "CPU, µs/request", "errors")
-	for _, connections := range []int{1, 8, 64, 256} {
+// compare measures the targets by turns and prints the medians, beside those of the one
+// with the index base. The ratios are medians of those of each round, so that a load that
+// comes and goes tells less.
+func compare(ctx context.Context, targets []*process, base int, connections []int, rounds int, length time.Duration) error {
+	table := report.NewTable("server", "connections", "requests/s", "× nginx", "p99, ms", "× nginx", "CPU, µs/request", "× nginx", "errors")
+	for _, connections := range connections {
 		results := make([][]result, len(targets))
 		for range rounds {
 			for i, target := range targets {
@@ -49,7 +45,7 @@ func row(name string, connections int, own, base []result) []string {
 		name, strconv.Itoa(connections),
 		report.Figure(report.Median(figures(own, rate)), 0), report.Figure(report.Median(ratios(own, base, rate)), 2),
 		report.Figure(report.Median(figures(own, p99)), 2), report.Figure(report.Median(ratios(own, base, p99)), 2),
-		report.Figure(report.Median(figures(own, cpu)), 1), strconv.Itoa(errors),
+		report.Figure(report.Median(figures(own, cpu)), 1), report.Figure(report.Median(ratios(own, base, cpu)), 2), strconv.Itoa(errors),
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,18 +24,23 @@ func main() {
 	rounds := flag.Int("rounds", 5, "how often each is measured")
 	seconds := flag.Int("seconds", 4, "how long each time")
 	serve := flag.String("serve", "", "internal: be the router, for the backend at this address")
+	certificate := flag.String("certificate", "", "internal: the directory of the router's certificate")
 	flag.Parse()
 	report.Main(time.Hour, func(ctx context.Context) error {
 		if *serve != "" {
-			return serveRouter(*serve)
+			return serveRouter(*serve, *certificate)
 		}
 		return measure(ctx, *rounds, *seconds)
 	})
 }
 
-// serveRouter routes bench.test to the backend, says where on stdout, and goes
-// on until its stdin ends.
-func serveRouter(backend string) error {
+// serveRouter routes all to the backend, with TLS if it has the directory of a
+// certificate. It says where on stdout, and goes on until its stdin ends.
+func serveRouter(backend, certificate string) error {
+	secure, err := tlsConfig(certificate)
+	if err != nil {
+		return err
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	line := func(e router.AccessEntry) { _ = append([]byte(nil), e.Line...) } // as a log that keeps it
 	limits, err := bulkhead.ProcessLimits()
@@ -58,7 +62,7 @@ func serveRouter(backend string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	return router.NewServer(r, log, router.Timeouts{}).Serve(r.Ahead(router.Guard(l, nil, gate), router.Direct{}))
+	return router.NewServer(r, log, router.Timeouts{}).Serve(r.Ahead(router.Guard(l, secure, gate), router.Direct{}))
 }
 
 func measure(ctx context.Context, rounds, seconds int) error {
@@ -72,6 +76,13 @@ func measure(ctx context.Context, rounds, seconds int) error {
 		return err
 	}
 	defer backend.stop()
+	if err := comparePlain(ctx, dir, backend, rounds, seconds); err != nil {
+		return err
+	}
+	return compareTLS(ctx, dir, backend, rounds, seconds)
+}
+
+func comparePlain(ctx context.Context, dir string, backend *process, rounds, seconds int) error {
 	nginx, err := startNginx(ctx, dir, "proxy", func(addr string) string { return proxyConfig(addr, backend.addr) })
 	if err != nil {
 		return err
@@ -82,26 +93,40 @@ func measure(ctx context.Context, rounds, seconds int) error {
 		return err
 	}
 	defer ours.stop()
-	return compare(ctx, []*process{backend, nginx, ours}, rounds, time.Duration(seconds)*time.Second)
+	fmt.Printf("Requests of a small page, median of %d × %ds by turns:\n\n", rounds, seconds)
+	return compare(ctx, []*process{backend, nginx, ours}, 1, []int{1, 8, 64, 256}, rounds, time.Duration(seconds)*time.Second)
 }
 
-// waitFor returns once something answers HTTP at addr.
+func compareTLS(ctx context.Context, dir string, backend *process, rounds, seconds int) error {
+	if err := makeCertificate(dir); err != nil {
+		return err
+	}
+	nginx, err := startNginx(ctx, dir, "secure", func(addr string) string { return secureConfig(addr, backend.addr, dir) })
+	if err != nil {
+		return err
+	}
+	defer nginx.stop()
+	ours, err := startRouter(ctx, backend.addr, "-certificate", dir)
+	if err != nil {
+		return err
+	}
+	defer ours.stop()
+	fmt.Printf("\nThe same with TLS 1.3 to the client, on kept connections:\n\n")
+	return compare(ctx, []*process{nginx, ours}, 0, []int{1, 64}, rounds, time.Duration(seconds)*time.Second)
+}
+
+// waitFor returns once something listens at addr.
 func waitFor(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/", nil)
-		if err != nil {
-			return err
-		}
-		res, err := http.DefaultClient.Do(req)
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 		if err == nil {
-			res.Body.Close()
-			return nil
+			return conn.Close()
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("nothing answers at %s: %w", addr, err)
+			return fmt.Errorf("nothing listens at %s: %w", addr, err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -117,12 +142,12 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), nil
 }
 
-func startRouter(ctx context.Context, backend string) (*process, error) {
+func startRouter(ctx context.Context, backend string, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "-serve", backend)
+	cmd := exec.CommandContext(ctx, self, append([]string{"-serve", backend}, args...)...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -135,7 +160,7 @@ func startRouter(ctx context.Context, backend string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{name: "cupola", pid: cmd.Process.Pid, stop: func() { stdin.Close(); _ = cmd.Wait() }}
+	p := &process{name: "cupola", scheme: scheme(len(args) > 0), pid: cmd.Process.Pid, stop: func() { stdin.Close(); _ = cmd.Wait() }}
 	if _, err := fmt.Fscanln(stdout, &p.addr); err != nil {
 		p.stop()
 		return nil, err
@@ -162,8 +187,8 @@ func startNginx(ctx context.Context, dir, name string, config func(addr string) 
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{name: name, addr: addr, pid: cmd.Process.Pid, stop: func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() }}
-	if name == "proxy" {
+	p := &process{name: name, scheme: scheme(name == "secure"), addr: addr, pid: cmd.Process.Pid, stop: func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() }}
+	if name != "backend" {
 		p.name = "nginx"
 	}
 	if err := waitFor(ctx, addr); err != nil {
@@ -171,4 +196,11 @@ func startNginx(ctx context.Context, dir, name string, config func(addr string) 
 		return nil, err
 	}
 	return p, nil
+}
+
+func scheme(secure bool) string {
+	if secure {
+		return "https"
+	}
+	return "http"
 }

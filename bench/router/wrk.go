@@ -13,9 +13,9 @@ import (
 
 // process is a server under test.
 type process struct {
-	name, addr string
-	pid        int
-	stop       func()
+	name, scheme, addr string
+	pid                int
+	stop               func()
 }
 
 // result is what one run of wrk says.
@@ -35,7 +35,7 @@ var (
 func runWrk(ctx context.Context, target *process, connections int, length time.Duration) (result, error) {
 	before := cpuTime(target.pid)
 	out, err := exec.CommandContext(ctx, "wrk", "--latency", "-t", strconv.Itoa(min(connections, 2)),
-		"-c", strconv.Itoa(connections), "-d", length.String(), "http://"+target.addr+"/").CombinedOutput()
+		"-c", strconv.Itoa(connections), "-d", length.String(), target.scheme+"://"+target.addr+"/").CombinedOutput()
 	if err != nil {
 		return result{}, fmt.Errorf("wrk: %w: %s", err, bytes.TrimSpace(out))
 	}
