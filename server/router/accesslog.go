@@ -23,6 +23,7 @@ type AccessEntry struct {
 // log calls AccessLog.
 func (x *exchange) log() {
 	now := time.Now()
+	x.ended = now
 	buf, _ := x.router.lines.Get().(*[]byte)
 	if buf == nil {
 		buf = new([]byte)

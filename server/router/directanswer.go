@@ -41,7 +41,7 @@ var errTimeout = errors.New("net/http: timeout awaiting response headers")
 func (c *directConn) roundTrip() error {
 	a, e := &c.answer, c.x.endpoint
 	for {
-		l, err := e.links.get(e.address)
+		l, err := e.links.get(e.address, c.x.sent)
 		if err != nil {
 			return err
 		}
@@ -230,7 +230,11 @@ func (a *directAnswer) keep() bool {
 		a.drop()
 		return false
 	}
-	a.x.endpoint.links.put(a.link, time.Now())
+	used := a.x.sent
+	if a.link.patient { // that is a while ago
+		used = time.Now()
+	}
+	a.x.endpoint.links.put(a.link, used)
 	a.link = nil
 	return true
 }

@@ -216,8 +216,8 @@ func (c *directConn) rest() bool {
 		return false
 	}
 	idle := c.router.config.Timeouts.ClientIdle
-	if left := time.Until(c.until); left < idle-idle/8 || left > idle { // else that of a request just before is as good
-		c.setDeadline(time.Now().Add(idle))
+	if left := c.until.Sub(c.x.ended); left < idle-idle/8 || left > idle { // else that of a request just before is as good
+		c.setDeadline(c.x.ended.Add(idle))
 	}
 	return true
 }

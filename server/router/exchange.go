@@ -43,6 +43,7 @@ type exchange struct {
 	body       *countingBody
 	started    time.Time
 	sent       time.Time // to the first endpoint
+	ended      time.Time // as the access log has it
 	status     int
 	length     int64 // of the answer's body as announced; -1 unknown
 	written    int64

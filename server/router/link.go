@@ -32,14 +32,14 @@ func newLinks(t *turns, life time.Duration) *links { return &links{turns: t, lif
 const sweepTime = 5 * time.Second
 
 // get gives a connection: an idle one, or a new one.
-func (ls *links) get(address string) (*link, error) {
-	if l := ls.take(); l != nil {
+func (ls *links) get(address string, now time.Time) (*link, error) {
+	if l := ls.take(now); l != nil {
 		return l, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), ls.turns.Timeout)
 	defer cancel()
 	defer ls.turns.wait(ctx)()
-	if l := ls.take(); l != nil { // it became idle meanwhile
+	if l := ls.take(now); l != nil { // it became idle meanwhile
 		return l, nil
 	}
 	conn, err := ls.turns.dialer.DialContext(ctx, "tcp", address)
@@ -50,10 +50,10 @@ func (ls *links) get(address string) (*link, error) {
 }
 
 // take gives an idle connection on which a request can be sent; nil for none.
-func (ls *links) take() *link {
+func (ls *links) take(now time.Time) *link {
 	for {
 		l := ls.pop()
-		if l == nil || l.usable() && time.Since(l.used) < ls.life {
+		if l == nil || l.usable() && now.Sub(l.used) < ls.life {
 			return l
 		}
 		l.close()
@@ -136,12 +136,12 @@ func (ls *links) closeIdle() {
 type link struct {
 	conn   net.Conn
 	tcp    *net.TCPConn
-	quick  *quickConn // tcp, too
-	fd     int        // of tcp; as long as it is open
+	quick  *quickConn    // tcp, too
+	fd     int           // of tcp; as long as it is open
 	in     *bufio.Reader // while a request has it
-	used   time.Time // when its last answer was read
-	reused bool      // it had a request before
-	came   bool      // something of this request's answer has come
+	used   time.Time     // when its last answer was read
+	reused bool          // it had a request before
+	came   bool          // something of this request's answer has come
 
 	deadline time.Time // of reads
 	patient  bool      // reads end with the deadline; else the first one calls slow and goes on

@@ -25,6 +25,7 @@ type Head struct {
 
 	fields []field
 	values []string
+	names  []name // of the head before, by the line
 }
 
 // field is where a line's name and value are in a head.
@@ -82,6 +83,10 @@ func line(p []byte) (text []byte, n int, v Verdict) {
 	return p[:i-1], i + 1, Plain
 }
 
+// maxFields is how many headers a plain head has at most. Their storage lasts as long as
+// the connection.
+const maxFields = 64
+
 // scan finds the headers of a head from index from, to the empty line. It returns
 // where the head ends.
 func (h *Head) scan(p []byte, from int) (end int, v Verdict) {
@@ -95,7 +100,7 @@ func (h *Head) scan(p []byte, from int) (end int, v Verdict) {
 			return from + n, Plain
 		}
 		f, ok := split(text)
-		if !ok {
+		if !ok || len(h.fields) == maxFields {
 			return 0, Odd
 		}
 		h.fields = append(h.fields, field{from + f.name, from + f.nameEnd, from + f.value, from + f.valueEnd})
@@ -128,9 +133,22 @@ func (h *Head) reset() {
 	h.Hop, h.values = false, h.values[:0]
 }
 
-// key is a field's name in Go's canonical spelling.
-func (f field) key(text string) string {
-	return textproto.CanonicalMIMEHeaderKey(text[f.name:f.nameEnd])
+// name is a header's name as it was sent, and in Go's canonical spelling.
+type name struct{ sent, key string }
+
+// key is the name of field i in Go's canonical spelling. On a connection most heads have
+// the same names in the same lines.
+func (h *Head) key(text string, i int) string {
+	sent := text[h.fields[i].name:h.fields[i].nameEnd]
+	if i == len(h.names) {
+		h.names = append(h.names, name{})
+	}
+	n := &h.names[i]
+	if n.sent != sent {
+		sent = strings.Clone(sent) // not the whole text
+		*n = name{sent, textproto.CanonicalMIMEHeaderKey(sent)}
+	}
+	return n.key
 }
 
 // hop reports whether a name is of a header of the connection alone.

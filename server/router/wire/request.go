@@ -37,8 +37,8 @@ func (r *Request) Parse(p []byte) (int, Verdict) {
 	r.reset()
 	r.Method, r.Target = text[:methodEnd], text[methodEnd+1:targetEnd]
 	r.Host, r.Length, r.Close = "", -1, false
-	for _, f := range r.fields {
-		if !r.take(f.key(text), text[f.value:f.valueEnd]) {
+	for i, f := range r.fields {
+		if !r.take(r.key(text, i), text[f.value:f.valueEnd]) {
 			return 0, Odd
 		}
 	}

@@ -25,12 +25,11 @@ func (r *Response) Parse(p []byte) (int, Verdict) {
 	if v != Plain {
 		return 0, v
 	}
-	text := string(p[n:end])
+	text := string(p[:end])
 	r.reset()
 	r.Status, r.Length, r.Chunked, r.Close = status, -1, false, false
-	for _, f := range r.fields {
-		f = field{f.name - n, f.nameEnd - n, f.value - n, f.valueEnd - n}
-		if !r.take(f.key(text), text[f.value:f.valueEnd]) {
+	for i, f := range r.fields {
+		if !r.take(r.key(text, i), text[f.value:f.valueEnd]) {
 			return 0, Odd
 		}
 	}

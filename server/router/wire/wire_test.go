@@ -70,6 +70,8 @@ func TestRequest(t *testing.T) {
 		{"two of the connection", get + "Connection: close\r\nConnection: close\r\n\r\n", Odd},
 		{"trailers", get + "Trailer: A\r\n\r\n", Odd},
 		{"gRPC", get + "Content-Type: application/grpc+proto\r\n\r\n", Odd},
+		{"as many headers as are plain", get + strings.Repeat("A: b\r\n", maxFields-1) + "\r\n", Plain},
+		{"too many headers", get + strings.Repeat("A: b\r\n", maxFields), Odd},
 		{"pragma", get + "Pragma: no-cache\r\n\r\n", Odd},
 		{"pragma and cache control", get + "Pragma: no-cache\r\nCache-Control: no-cache\r\n\r\n", Plain},
 	}
