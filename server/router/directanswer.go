@@ -372,7 +372,7 @@ func (a *directAnswer) pours() bool {
 
 // pour copies the rest of the body in the kernel.
 func (a *directAnswer) pour() bool {
-	a.link.hurry() // nobody reads for it
+	a.link.hurry() // which a read would do
 	p := watchProgress(a.tcp, a.client.stall)
 	n, err := a.tcp.ReadFrom(&io.LimitedReader{R: a.link.tcp, N: a.body.Left()})
 	p.end()
