@@ -76,11 +76,13 @@ function matches(row, words) {
 
 const columns = { name: r => r.app.name.toLowerCase(), space: r => `${r.org}/${r.space}`.toLowerCase(), state: r => r.app.state };
 
+const natural = new Intl.Collator('en', { numeric: true }); // shop-9 before shop-10
+
 function ordered(rows, { by, down }) {
   const key = columns[by] ?? columns.name;
   return rows
     .map(r => [key(r), r])
-    .sort((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0) * (down ? -1 : 1))
+    .sort((a, b) => natural.compare(a[0], b[0]) * (down ? -1 : 1))
     .map(x => x[1]);
 }
 
@@ -160,10 +162,10 @@ export default function Apps() {
     ${!apps.data && !apps.error && html`<${Skeleton} rows=${8} />`}
     ${empty &&
     html`
-      <${Empty} title="You see no apps yet." line="cf push my-app">
+      <${Empty} title="You see no apps yet." line=${mayPush() ? 'cf push my-app' : 'cf orgs'}>
         ${mayPush()
           ? html`Push one from a folder, or <${Link} to="/new">drop the folder here or begin with a sample<//>.`
-          : 'A manager of a space can give you a role in it.'}
+          : 'You see the apps of spaces in which you have a role. A manager of a space, or an administrator, gives you one.'}
       <//>
     `}
     ${apps.data &&

@@ -111,8 +111,7 @@ function Instances() {
     ${all.data?.length === 0 &&
     html`
       <${Empty} title="You see no service instances yet." line="cf create-service SERVICE PLAN NAME">
-        Choose a service in the <${Link} to="/services/marketplace">marketplace<//>
-        .
+        Choose a service in the <${Link} to="/services/marketplace">marketplace<//>.
       <//>
     `}
     ${all.data?.length > 0 &&
@@ -163,7 +162,7 @@ function Marketplace() {
     <${Waiting} of=${all} />
     ${all.data?.length === 0 &&
     html`
-      <${Empty} title="The marketplace is empty." line="cf create-service-broker NAME USER PASSWORD URL">
+      <${Empty} title="The marketplace is empty." line=${isAdmin() ? 'cf create-service-broker NAME USER PASSWORD URL' : 'cf marketplace'}>
         ${isAdmin()
           ? 'Register a broker, or start the daemon with --data-services postgres,redis,files.'
           : 'An administrator registers brokers and lets your org see their plans.'}
