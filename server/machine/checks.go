@@ -10,6 +10,9 @@ import (
 	"os/exec"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"cupola/runtime/fault"
 	"cupola/server/refusal"
 )
 
@@ -30,6 +33,7 @@ type checks struct {
 // may say.
 const (
 	checkTime = time.Minute
+	stopTime  = 10 * time.Second // to stop by itself
 	checkAge  = 10 * time.Second
 	maxOutput = 1 << 20
 )
@@ -47,14 +51,33 @@ func (m *Machine) Checks(w http.ResponseWriter, r *http.Request) {
 	answer(w, c)
 }
 
-// check runs the checks, one run at a time, or returns what a run found just now.
+// check runs the checks, one run at a time, or returns what a run found just now. A
+// run goes on when ctx ends: one that was killed would leave its trial's container
+// behind.
 func (m *Machine) check(ctx context.Context) (Checks, error) {
 	select {
 	case m.checks.turn <- struct{}{}:
-		defer func() { <-m.checks.turn }()
 	case <-ctx.Done():
 		return Checks{}, ctx.Err()
 	}
+	var found Checks
+	var err error
+	done := make(chan struct{})
+	fault.Go("machine", func() {
+		defer close(done)
+		defer func() { <-m.checks.turn }()
+		found, err = m.checkNow(context.WithoutCancel(ctx))
+	})
+	select {
+	case <-done:
+		return found, err
+	case <-ctx.Done():
+		return Checks{}, ctx.Err()
+	}
+}
+
+// checkNow runs the checks unless they were run just now. Its caller has the turn.
+func (m *Machine) checkNow(ctx context.Context) (Checks, error) {
 	if time.Since(m.checks.last.CheckedAt) < checkAge {
 		return m.checks.last, nil
 	}
@@ -77,7 +100,8 @@ func (m *Machine) check(ctx context.Context) (Checks, error) {
 func runCommand(ctx context.Context, command []string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the daemon's own binary
 	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &limited{&out, maxOutput}, &limited{&said, maxOutput}, time.Second
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &limited{&out, maxOutput}, &limited{&said, maxOutput}, stopTime
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) } // it removes its trial
 	err := cmd.Run()
 	if e, ok := errors.AsType[*exec.ExitError](err); ok && e.ExitCode() == 1 && out.Len() > 0 {
 		err = nil

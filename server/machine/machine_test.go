@@ -129,6 +129,34 @@ func TestChecksRunOnceAtATime(t *testing.T) {
 	}
 }
 
+// A client that leaves does not end the run: the next one gets its result.
+func TestChecksOutliveTheirClient(t *testing.T) {
+	m := fake(t, nil)
+	began, goOn := make(chan struct{}), make(chan struct{})
+	runs := 0
+	m.run = func(ctx context.Context, _ []string) ([]byte, error) {
+		runs++
+		close(began)
+		<-goOn
+		return []byte("[]"), ctx.Err()
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := m.check(ctx)
+		left <- err
+	}()
+	<-began
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v; want that the client left", err)
+	}
+	close(goOn)
+	if code, text := checked(m); code != http.StatusOK || !strings.Contains(text, `"results":[]`) || runs != 1 {
+		t.Errorf("got %d %s after %d runs", code, text, runs)
+	}
+}
+
 // A run that fails is no result: the next request runs the checks again.
 func TestChecksThatFail(t *testing.T) {
 	m := fake(t, nil)

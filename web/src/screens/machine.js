@@ -2,6 +2,7 @@
 import { html, useState, useRef } from '../lib/html.js';
 import { get } from '../lib/api.js';
 import { useResource, useEvery } from '../lib/resource.js';
+import { readsMachine } from '../lib/roles.js';
 import { operate } from '../lib/operations.js';
 import { bytes, percent, duration, count, stamp } from '../lib/format.js';
 import { Head, State, Time, Problem, Section, Lines, Line, Button } from '../parts/basic.js';
@@ -14,6 +15,11 @@ const kept = 100; // samples of the courses
 
 /** The screen /machine. */
 export default function Machine() {
+  if (!readsMachine()) return html`<${Head} title="Machine" /><${Problem} error=${new Error('Only administrators see this page.')} />`;
+  return html`<${Whole} />`;
+}
+
+function Whole() {
   const courses = useRef({ cpu: [], memory: [] });
   const machine = useResource(async signal => {
     const m = await get('/v1/machine', { signal });

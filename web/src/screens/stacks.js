@@ -2,7 +2,7 @@
 import { html, useState, useRef, useEffect } from '../lib/html.js';
 import { list } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
-import { isAdmin } from '../lib/roles.js';
+import { isAdmin, readsMachine } from '../lib/roles.js';
 import { operate, ofKind } from '../lib/operations.js';
 import { bytes, quoted, count } from '../lib/format.js';
 import { Head, Time, Problem, Section, Empty, Lines, Same, Field, Check, Button, Icon, Skeleton } from '../parts/basic.js';
@@ -19,6 +19,11 @@ async function load(signal) {
 
 /** The screen /stacks. */
 export default function Stacks() {
+  if (!readsMachine()) return html`<${Head} title="Stacks" /><${Problem} error=${new Error('Only administrators see this page.')} />`;
+  return html`<${Whole} />`;
+}
+
+function Whole() {
   const all = useResource(load, [], ofKind('stack build droplet task'));
   const d = all.data;
   return html`

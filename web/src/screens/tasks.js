@@ -155,7 +155,7 @@ function Run({ app, start, close }) {
     ...(disk && { disk_in_mb: Number(disk) }),
   };
   const line =
-    `cf run-task ${quoted(app.name)} --command ${quoted(command)}${name && ' --name ' + quoted(name)}` +
+    `cf run-task ${quoted(app.name)} --command ${quoted(command || 'COMMAND')}${name && ' --name ' + quoted(name)}` +
     `${memory && ` -m ${memory}M`}${disk && ` -k ${disk}M`}`;
   return html`
     <${Sheet}

@@ -59,7 +59,7 @@ export const tests = {
   ),
   async dialogs(kit) {
     const page = await kit.admin(kit.app('noisy'));
-    for (const name of ['Restart…', 'Stop…', 'Restage…', 'Scale web', 'Keyboard help']) {
+    for (const name of ['Restart…', 'Stop…', 'Restage…', 'Scale web', 'Keyboard help', 'On the command line: noisy']) {
       await page.getByRole('button', { name, exact: true }).first().click();
       await page.getByRole('dialog').waitFor();
       await kit.accessible(page, 'the dialog ' + name);

@@ -26,12 +26,13 @@ async function stuck(kit, page) {
   return { app: app.guid, space: space.guid, org: data.guid };
 }
 
-let at; // the stuck app
+let stuckApp;
+const held = async kit => (stuckApp ??= await stuck(kit, await kit.admin('/apps')));
 
 export const tests = {
   async 'names of apps'(kit) {
     const page = await kit.admin('/apps');
-    at = await stuck(kit, page);
+    const at = await held(kit);
     const made = await pour(kit, page, 'names of apps, with annotations', s => [
       'POST',
       '/v3/apps',
@@ -45,7 +46,8 @@ export const tests = {
     await verbatim(page, 'the palette', texts(made), 20);
   },
   async 'variables, sidecars and commands, and what two revisions differ in'(kit) {
-    const page = await kit.admin('/apps');
+    const page = await kit.admin('/apps'),
+      at = await held(kit);
     const path = '/v3/apps/' + at.app;
     const keys = await pour(kit, page, 'names and values of variables', s => [
       'PATCH',
@@ -65,7 +67,7 @@ export const tests = {
     const commands = await pour(kit, page, 'commands of a process', s => ['PATCH', `${path}/processes/web`, { command: s }]);
     await view(kit, page, `/apps/${at.app}/environment`, 'tbody tr', texts(keys));
     await page.getByRole('button', { name: 'Reveal values' }).click();
-    await page.getByText(strings[199], { exact: true }).first().waitFor();
+    await page.getByRole('button', { name: 'Hide values' }).waitFor();
     await unharmed(kit, page, 'the environment');
     await verbatim(page, 'the environment', texts(values));
     await kit.api(page, 'POST', path + '/actions/restart');
@@ -79,7 +81,8 @@ export const tests = {
     await verbatim(page, 'the comparison', [...texts(keys), ...texts(values), ...texts(cars), commands.at(-1).s]);
   },
   async 'types of processes, tasks, routes and images'(kit) {
-    const page = await kit.admin('/apps');
+    const page = await kit.admin('/apps'),
+      at = await held(kit);
     const types = await pour(kit, page, 'types of processes', s => [
       'POST',
       `/v3/spaces/${at.space}/actions/apply_manifest`,

@@ -69,7 +69,7 @@ const noProblem = (role, name) => async page => {
 async function reads(kit, role) {
   const page = await kit.page(await kit.browser.newContext());
   await kit.login(page, role, kit.config.password);
-  await page.locator('nav.side a').first().waitFor();
+  await page.locator('nav.side .version', { hasText: 'live' }).waitFor(); // then it knows what the user is
   const titles = await page.locator('nav.side a span').allTextContents();
   check(titles.join() === sections[role], `${role} sees ${titles}`);
   const screens = kit.config.apps.noisy ? appScreens(kit) : platformScreens(kit);
