@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,12 +238,14 @@ func (g generator) conversation() string {
 // side is one of the two ways to the same instance.
 type side struct {
 	*site
-	app *recorder
+	app     *recorder
+	all     int          // requests so far
+	netHTTP atomic.Int64 // those that came to net/http
 }
 
 func newSide(t *testing.T, direct, distrust bool) *side {
 	t.Helper()
-	s := &side{&site{}, newRecorder(t)}
+	s := &side{site: &site{}, app: newRecorder(t)}
 	c := Config{Log: slog.New(slog.DiscardHandler), DistrustForwarded: distrust, AccessLog: func(e AccessEntry) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -258,7 +261,10 @@ func newSide(t *testing.T, direct, distrust bool) *side {
 	if direct {
 		guarded = s.Ahead(guarded, Direct{})
 	}
-	server := NewServer(s.Router, c.Log, Timeouts{})
+	server := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.netHTTP.Add(1)
+		s.ServeHTTP(w, r)
+	}), c.Log, Timeouts{})
 	go server.Serve(guarded)
 	t.Cleanup(func() { server.Close() })
 	s.Set(Table{Routes: []Route{route("app.test", endpointOf(s.app.Addr().String(), "one", 0)), route("*.wild.test", endpointOf(s.app.Addr().String(), "one", 0)), route("empty.test")}})
@@ -314,6 +320,7 @@ func (s *side) converse(text string) (outcome, error) {
 	if nerr, ok := err.(net.Error); ok && nerr.Timeout() {
 		return outcome{}, fmt.Errorf("after %q: %w", all, err)
 	}
+	s.all += len(s.lines())
 	app := slices.Compact(normal(s.app.take())) // a request may be sent again on a new connection
 	return outcome{split([]byte(normal([]string{string(all)})[0]), text), app, normal(s.lines())}, nil
 }
@@ -392,6 +399,10 @@ func TestBothWaysAreTheSame(t *testing.T) {
 					}
 				}
 			}
+			if n := int(direct.netHTTP.Load()); n < direct.all/10 || n > direct.all*9/10 {
+				t.Errorf("%d of %d requests came to net/http; want some of either kind", n, direct.all)
+			}
+			t.Logf("%d of %d requests were forwarded directly", direct.all-int(direct.netHTTP.Load()), direct.all)
 		})
 	}
 }

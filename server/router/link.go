@@ -138,7 +138,7 @@ type link struct {
 	tcp    *net.TCPConn
 	quick  *quickConn    // tcp, too
 	fd     int           // of tcp; as long as it is open
-	in     *bufio.Reader // while a request has it
+	in     *bufio.Reader // from when an answer comes to its end
 	used   time.Time     // when its last answer was read
 	reused bool          // it had a request before
 	came   bool          // something of this request's answer has come
@@ -193,16 +193,23 @@ func quickOf(conn net.Conn) *quickConn {
 	return q
 }
 
-// ask sends a request, and waits until something has come.
+// ask sends a request, and waits until something has come: there may be very many
+// requests that wait, and none needs a buffer. Reads say what is wrong with the answer.
 func (l *link) ask(p []byte) error {
 	n, err := l.quick.Ask(p)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	slow := errors.Is(err, os.ErrDeadlineExceeded)
+	if slow {
 		l.hurry()
 		err = nil
 	}
 	if err == nil && n < len(p) {
 		_, err = l.quick.Write(p[n:])
 	}
+	if slow && err == nil {
+		_ = l.quick.Wait()
+	}
+	l.in, _ = linkReaders.Get().(*bufio.Reader)
+	l.in.Reset(l)
 	return err
 }
 
@@ -222,8 +229,6 @@ const patience = 50 * time.Millisecond
 // it sets the deadline of reads.
 func (l *link) begin(now time.Time, slow func()) {
 	l.came, l.patient, l.slow = false, false, slow
-	l.in, _ = linkReaders.Get().(*bufio.Reader)
-	l.in.Reset(l)
 	if left := l.deadline.Sub(now); left < patience || left > 2*patience { // else that of a request just before is as good
 		l.setDeadline(now.Add(2 * patience))
 	}

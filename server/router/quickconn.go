@@ -14,7 +14,8 @@ import (
 // messages, giving the processor up and taking it back costs as much as the rest of a call.
 type quickConn struct {
 	*net.TCPConn
-	reader, writer, asker quickCall
+	reader, writer, asker, waiter quickCall
+	peeked                        [1]byte
 }
 
 // newQuickConn gives a quickConn for a TCP connection; others stay as they are.
@@ -31,6 +32,7 @@ func newQuickConn(conn net.Conn) net.Conn {
 	c.reader.wait, c.reader.call = raw.Read, c.reader.read
 	c.writer.wait, c.writer.call = raw.Write, c.writer.write
 	c.asker.wait, c.asker.call = raw.Read, c.asker.ask
+	c.waiter.wait, c.waiter.call = raw.Read, c.waiter.peek
 	return c
 }
 
@@ -77,6 +79,12 @@ func (c *quickConn) Ask(p []byte) (int, error) {
 	return n, err
 }
 
+// Wait waits until something is to be read, be it the end, and reads nothing.
+func (c *quickConn) Wait() error {
+	_, _, err := c.waiter.do(c.peeked[:])
+	return err
+}
+
 // failed is the error of a call as package net has it.
 func (c *quickConn) failed(call string, errno syscall.Errno) error {
 	return &net.OpError{Op: call, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(call, errno)}
@@ -103,10 +111,10 @@ func (q *quickCall) do(p []byte) (n int, errno syscall.Errno, err error) {
 }
 
 // once makes the call once.
-func (q *quickCall) once(trap, fd uintptr) (n int, errno syscall.Errno) {
+func (q *quickCall) once(trap, fd, flags uintptr) (n int, errno syscall.Errno) {
 	for {
 		p := q.p[q.n:]
-		n, _, errno := syscall.RawSyscall6(trap, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), syscall.MSG_NOSIGNAL, 0, 0)
+		n, _, errno := syscall.RawSyscall6(trap, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), flags, 0, 0)
 		if errno != syscall.EINTR {
 			return int(n), errno
 		}
@@ -114,7 +122,7 @@ func (q *quickCall) once(trap, fd uintptr) (n int, errno syscall.Errno) {
 }
 
 func (q *quickCall) read(fd uintptr) bool {
-	n, errno := q.once(syscall.SYS_RECVFROM, fd)
+	n, errno := q.once(syscall.SYS_RECVFROM, fd, 0)
 	if errno == syscall.EAGAIN {
 		return false
 	}
@@ -126,7 +134,7 @@ func (q *quickCall) read(fd uintptr) bool {
 
 func (q *quickCall) write(fd uintptr) bool {
 	for {
-		n, errno := q.once(syscall.SYS_SENDTO, fd)
+		n, errno := q.once(syscall.SYS_SENDTO, fd, syscall.MSG_NOSIGNAL)
 		switch {
 		case errno == syscall.EAGAIN:
 			return false
@@ -145,7 +153,7 @@ func (q *quickCall) ask(fd uintptr) bool {
 	if q.n > 0 {
 		return true
 	}
-	n, errno := q.once(syscall.SYS_SENDTO, fd)
+	n, errno := q.once(syscall.SYS_SENDTO, fd, syscall.MSG_NOSIGNAL)
 	if errno != 0 && errno != syscall.EAGAIN {
 		q.errno = errno
 		return true
@@ -154,4 +162,9 @@ func (q *quickCall) ask(fd uintptr) bool {
 		q.n = n
 	}
 	return q.n < len(q.p)
+}
+
+func (q *quickCall) peek(fd uintptr) bool {
+	_, errno := q.once(syscall.SYS_RECVFROM, fd, syscall.MSG_PEEK)
+	return errno != syscall.EAGAIN
 }
