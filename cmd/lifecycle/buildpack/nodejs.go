@@ -124,7 +124,7 @@ func (s *stage) nodeModules(p packageJSON) error {
 	if err != nil {
 		return err
 	}
-	env := []string{"NODE_ENV=production", "npm_config_cache=" + filepath.Join(s.cache, "npm"), "npm_config_update_notifier=false", "npm_config_fund=false", "npm_config_audit=false"}
+	env := []string{"NODE_ENV=production", "npm_config_cache=" + filepath.Join(s.cache, "npm"), "npm_config_update_notifier=false", "npm_config_fetch_retries=1", "npm_config_fund=false", "npm_config_audit=false"}
 	if err := s.nodeHook(npm, "heroku-prebuild", p, env); err != nil {
 		return err
 	}

@@ -227,24 +227,31 @@ func (s *stage) findPHPs(patterns ...string) []phpProgram {
 
 // choosePHP returns the newest PHP of the stack that options.json and composer.json accept.
 func (s *stage) choosePHP(o phpOptions, c composerFiles) (phpProgram, error) {
-	all := s.findPHPs("/usr/sbin/php-fpm*", "/usr/local/sbin/php-fpm*")
+	p, err := pickPHP(s.findPHPs("/usr/sbin/php-fpm*", "/usr/local/sbin/php-fpm*"), o, c)
+	if err != nil {
+		return p, err
+	}
+	return s.describePHP(p)
+}
+
+func pickPHP(all []phpProgram, o phpOptions, c composerFiles) (phpProgram, error) {
 	if len(all) == 0 {
 		return phpProgram{}, lackOf("php").about("php-fpm")
 	}
 	wanted, from := c.php, "composer.json"
-	if o.Version != "" {
+	if o.Version != "" && o.Version != "{PHP_DEFAULT}" {
 		wanted, from = o.Version, "PHP_VERSION of .bp-config/options.json"
 		if m := latestPHP.FindStringSubmatch(wanted); m != nil {
 			wanted = m[1] + "." + m[2] + ".*"
 		}
 	}
 	if wanted == "" {
-		return s.describePHP(all[0])
+		return all[0], nil
 	}
 	var versions []string
 	for _, p := range all {
 		if satisfies(p.version, wanted) {
-			return s.describePHP(p)
+			return p, nil
 		}
 		versions = append(versions, p.version)
 	}
