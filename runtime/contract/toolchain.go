@@ -24,7 +24,7 @@ func Toolchains() []Toolchain {
 		{Name: "java", Programs: []string{"usr/lib/jvm/*/bin/java", "java"}, Packages: []string{"default-jre-headless", "tomcat10-common"}},
 		{Name: "node", Programs: []string{"node", "nodejs"}, Packages: []string{"nodejs", "npm"}},
 		{Name: "python", Programs: []string{"python3", "python"}, Packages: []string{"python3", "python3-pip", "python3-venv"}},
-		{Name: "ruby", Programs: []string{"ruby"}, Packages: []string{"ruby", "ruby-dev", "bundler", "gcc", "make"}},
+		{Name: "ruby", Programs: []string{"ruby"}, Packages: []string{"ruby", "ruby-dev", "bundler", "g++", "make", "libffi-dev", "libyaml-dev", "zlib1g-dev"}},
 		{Name: "go", Programs: []string{"go", "usr/local/go/bin/go", "usr/lib/go/bin/go", "usr/lib/go-*/bin/go"}, Packages: []string{"golang-go"}},
 		{Name: "php", Programs: []string{"php-fpm", "usr/sbin/php-fpm*"}, Packages: []string{"php-fpm", "php-cli", "php-bcmath", "php-curl", "php-gd", "php-intl",
 			"php-mbstring", "php-mysql", "php-pgsql", "php-sqlite3", "php-xml", "php-zip", "composer", "apache2-bin"}},
