@@ -15,37 +15,36 @@ import (
 // says the same of the one that it needs.
 func (m *machine) buildpacks(context.Context) Result {
 	text := []string{toolchainText("host", m.root)}
-	built, _ := filepath.Glob(filepath.Join(m.path(m.DataDir), "rootfs", "stacks", "*", "fs"))
+	built, _ := filepath.Glob(filepath.Join(m.path(m.DataDir), "rootfs", "stacks", "[^.]*", "fs"))
 	for _, dir := range built {
 		text = append(text, toolchainText(filepath.Base(filepath.Dir(dir)), dir))
 	}
-	return fine(strings.Join(text, "; "))
-}
-
-// toolchainText names the toolchains that a stack has, and for each that it lacks how to get it.
-func toolchainText(stack, root string) string {
-	var have, with, otherwise []string
+	ways := "to get one: sudo cupola stack build debian12 --with NAME"
 	for _, t := range contract.Toolchains() {
-		switch {
-		case hasToolchain(root, t):
-			have = append(have, t.Name)
-		case t.Otherwise != "":
-			otherwise = append(otherwise, fmt.Sprintf("%s: %s", t.Name, t.Otherwise))
-		default:
-			with = append(with, t.Name)
+		if t.Otherwise != "" {
+			ways += "; " + t.Name + ": " + t.Otherwise
 		}
 	}
-	text := stack + " has " + strings.Join(have, ", ")
-	if len(have) == 0 {
-		text = stack + " has no toolchain"
+	return fine(strings.Join(append(text, ways), "; "))
+}
+
+// toolchainText names the toolchains that a stack has, and those that it lacks.
+func toolchainText(stack, root string) string {
+	have, lack := []string{}, []string{}
+	for _, t := range contract.Toolchains() {
+		if hasToolchain(root, t) {
+			have = append(have, t.Name)
+		} else {
+			lack = append(lack, t.Name)
+		}
 	}
-	if len(with) > 0 {
-		text += fmt.Sprintf(", and lacks %s (sudo cupola stack build debian12 --with %s)", strings.Join(with, ", "), strings.Join(with, ","))
+	switch {
+	case len(have) == 0:
+		return stack + " has no toolchain"
+	case len(lack) == 0:
+		return stack + " has all toolchains"
 	}
-	if len(otherwise) > 0 {
-		text += ", and " + strings.Join(otherwise, ", ")
-	}
-	return text
+	return fmt.Sprintf("%s has %s, and lacks %s", stack, strings.Join(have, ", "), strings.Join(lack, ", "))
 }
 
 // hasToolchain reports whether one of the programs is in the tree. Links count as what they are, since they lead out of a stack's tree.
