@@ -61,7 +61,7 @@ export function Chart({ label, times, series, format, sparse }) {
     let gone = false;
     const watch = new ResizeObserver(() => box.current && plot.current?.setSize({ width: box.current.clientWidth, height: 180 }));
     import('uplot').then(({ default: Plot }) => {
-      if (gone) return;
+      if (gone || !box.current) return; // the screen was left meanwhile
       plot.current = new Plot(options(box.current, series, format, sparse), latest.current, box.current);
       watch.observe(box.current);
     }, setError);

@@ -47,6 +47,8 @@ export const tests = {
     await page.getByText('task ends').waitFor();
     await page.getByRole('row').filter({ hasText: 'succeeded' }).first().waitFor();
     await run('./noisy 600');
+    await page.getByText('task begins with [600]').waitFor(); // its log, while it runs
+    await page.getByRole('row').filter({ hasText: 'running' }).first().waitFor();
     await page.getByRole('button', { name: 'Cancel task 2', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel the task', exact: true }).click();
     await page.getByRole('row').filter({ hasText: 'failed' }).first().waitFor();
@@ -138,6 +140,7 @@ export const tests = {
     for (const r of body.resources) await kit.api(page, 'DELETE', '/v3/routes/' + r.guid);
   },
   async 'metrics: windows of time'(kit) {
+    await kit.request('quiet', 'GET', '/');
     const page = await kit.admin(kit.app('quiet', 'metrics'));
     const asked = () =>
       page.waitForResponse(r => r.url().includes('/api/v1/query_range') && r.request().postData().includes('name__') === false);
@@ -154,6 +157,7 @@ export const tests = {
     check((await page.getByRole('button', { name: '1h', exact: true }).getAttribute('aria-pressed')) === 'true', 'the address forgot 1h');
   },
   async 'metrics: requests and what instances use'(kit) {
+    await kit.request('quiet', 'GET', '/');
     const page = await kit.admin(kit.app('quiet', 'metrics'));
     await page.getByText(/\d+ requests?: p50 [\d.]+ ms/).waitFor();
     await page.locator('.chart canvas').nth(4).waitFor();
