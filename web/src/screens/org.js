@@ -120,9 +120,7 @@ function Spaces({ org, may }) {
       title="Spaces"
       actions=${may &&
       html`
-        <button type="button" class="primary" onClick=${() => open(CreateSpace, { title: 'Create a space', org })}>
-          Create a space…
-        </button>
+        <button type="button" class="primary" onClick=${() => open(CreateSpace, { title: 'Create a space', org })}>Create a space…</button>
       `}
     >
       <${Waiting} of=${all} rows=${3} />
@@ -276,28 +274,24 @@ function CreateDomain({ org, close, reload }) {
   `;
 }
 
-function Segments({ org, may }) {
-  const all = useResource(
-    async signal => {
-      const [entitled, everything, standard] = await Promise.all([
-        list('/v3/isolation_segments?per_page=5000&organization_guids=' + org.guid, { signal }),
-        list('/v3/isolation_segments?per_page=5000', { signal }),
-        get(`/v3/organizations/${org.guid}/relationships/default_isolation_segment`, { signal }),
-      ]);
-      return {
-        entitled: entitled.resources,
-        others: everything.resources.filter(s => !entitled.resources.some(e => e.guid === s.guid)),
-        standard: standard.data?.guid,
-      };
-    },
-    [org.guid],
-    ofKind('isolation_segment org'),
-  );
-  const d = all.data;
+async function loadSegments(org, signal) {
+  const [entitled, everything, standard] = await Promise.all([
+    list('/v3/isolation_segments?per_page=5000&organization_guids=' + org.guid, { signal }),
+    list('/v3/isolation_segments?per_page=5000', { signal }),
+    get(`/v3/organizations/${org.guid}/relationships/default_isolation_segment`, { signal }),
+  ]);
+  return {
+    entitled: entitled.resources,
+    others: everything.resources.filter(s => !entitled.resources.some(e => e.guid === s.guid)),
+    standard: standard.data?.guid,
+  };
+}
+
+function segmentActions(org, reload) {
   const setDefault = s => async () => {
     await call('PATCH', `/v3/organizations/${org.guid}/relationships/default_isolation_segment`, { json: { data: s && { guid: s.guid } } });
     announce('Set');
-    await all.reload();
+    await reload();
   };
   const choose = s => () =>
     confirm({
@@ -321,7 +315,7 @@ function Segments({ org, may }) {
       lines: [`cf enable-org-isolation ${quoted(org.name)} ${quoted(s.name)}`],
       run: async () => {
         await call('POST', `/v3/isolation_segments/${s.guid}/relationships/organizations`, { json: { data: [{ guid: org.guid }] } });
-        await all.reload();
+        await reload();
       },
     });
   const revoke = s => () =>
@@ -332,9 +326,16 @@ function Segments({ org, may }) {
       lines: [`cf disable-org-isolation ${quoted(org.name)} ${quoted(s.name)}`],
       run: async () => {
         await call('DELETE', `/v3/isolation_segments/${s.guid}/relationships/organizations/${org.guid}`);
-        await all.reload();
+        await reload();
       },
     });
+  return { choose, entitle, revoke };
+}
+
+function Segments({ org, may }) {
+  const all = useResource(signal => loadSegments(org, signal), [org.guid], ofKind('isolation_segment org'));
+  const { choose, entitle, revoke } = segmentActions(org, all.reload);
+  const d = all.data;
   const columns = [
     { title: 'Segment', cell: s => html`<strong>${s.name}</strong>` },
     { title: 'Default', cell: s => (s.guid === d.standard ? 'yes' : 'no') },

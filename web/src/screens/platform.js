@@ -40,30 +40,47 @@ export default function Platform({ params: { tab = '' } }) {
 
 const limit = (n, format = String) => (n === null || n === undefined ? html`<span class="muted">unlimited</span>` : format(n));
 
+async function loadOrgQuotas(signal) {
+  const [quotas, orgs] = await Promise.all([
+    list('/v3/organization_quotas?per_page=5000', { signal }),
+    list('/v3/organizations?per_page=5000', { signal }),
+  ]);
+  const named = new Map(orgs.resources.map(o => [o.guid, o.name]));
+  return quotas.resources.map(q => ({ ...q, orgs: q.relationships.organizations.data.map(o => named.get(o.guid) ?? o.guid) }));
+}
+
+async function loadSpaceQuotas(signal) {
+  const [quotas, orgs] = await Promise.all([
+    list('/v3/space_quotas?per_page=5000', { signal }),
+    list('/v3/organizations?per_page=5000', { signal }),
+  ]);
+  return { quotas: quotas.resources, orgs: orgs.resources };
+}
+
+const quotaColumns = (kind, of, edit, remove) => [
+  { title: 'Quota', cell: q => html`<strong>${q.name}</strong>` },
+  { title: kind === 'org' ? 'Orgs' : 'Org', cell: of },
+  { title: 'Memory', num: true, cell: q => limit(q.apps.total_memory_in_mb, megabytes) },
+  { title: 'Per process', num: true, cell: q => limit(q.apps.per_process_memory_in_mb, megabytes) },
+  { title: 'Instances', num: true, cell: q => limit(q.apps.total_instances) },
+  { title: 'Log rate', num: true, cell: q => limit(q.apps.log_rate_limit_in_bytes_per_second, n => bytes(n) + '/s') },
+  { title: 'Services', num: true, cell: q => limit(q.services.total_service_instances) },
+  { title: 'Routes', num: true, cell: q => limit(q.routes.total_routes) },
+  isAdmin() && {
+    title: 'Actions',
+    quiet: true,
+    cell: q => html`
+      <span class="actions">
+        <button type="button" onClick=${edit(q, kind)} aria-label=${'Change ' + q.name}>Change…</button>
+        <button type="button" onClick=${remove(q, kind)} aria-label=${'Delete ' + q.name}>Delete…</button>
+      </span>
+    `,
+  },
+];
+
 function Quotas() {
-  const all = useResource(
-    async signal => {
-      const [quotas, orgs] = await Promise.all([
-        list('/v3/organization_quotas?per_page=5000', { signal }),
-        list('/v3/organizations?per_page=5000', { signal }),
-      ]);
-      const named = new Map(orgs.resources.map(o => [o.guid, o.name]));
-      return quotas.resources.map(q => ({ ...q, orgs: q.relationships.organizations.data.map(o => named.get(o.guid) ?? o.guid) }));
-    },
-    [],
-    ofKind('quota org'),
-  );
-  const spaces = useResource(
-    async signal => {
-      const [quotas, orgs] = await Promise.all([
-        list('/v3/space_quotas?per_page=5000', { signal }),
-        list('/v3/organizations?per_page=5000', { signal }),
-      ]);
-      return { quotas: quotas.resources, orgs: orgs.resources };
-    },
-    [],
-    ofKind('quota org space'),
-  );
+  const all = useResource(loadOrgQuotas, [], ofKind('quota org'));
+  const spaces = useResource(loadSpaceQuotas, [], ofKind('quota org space'));
   const orgName = guid => spaces.data?.orgs.find(o => o.guid === guid)?.name ?? guid;
   const edit = (quota, kind) => () =>
     open(EditQuota, {
@@ -85,26 +102,7 @@ function Quotas() {
         await (kind === 'org' ? all : spaces).reload();
       },
     });
-  const columns = (kind, of) => [
-    { title: 'Quota', cell: q => html`<strong>${q.name}</strong>` },
-    { title: kind === 'org' ? 'Orgs' : 'Org', cell: of },
-    { title: 'Memory', num: true, cell: q => limit(q.apps.total_memory_in_mb, megabytes) },
-    { title: 'Per process', num: true, cell: q => limit(q.apps.per_process_memory_in_mb, megabytes) },
-    { title: 'Instances', num: true, cell: q => limit(q.apps.total_instances) },
-    { title: 'Log rate', num: true, cell: q => limit(q.apps.log_rate_limit_in_bytes_per_second, n => bytes(n) + '/s') },
-    { title: 'Services', num: true, cell: q => limit(q.services.total_service_instances) },
-    { title: 'Routes', num: true, cell: q => limit(q.routes.total_routes) },
-    isAdmin() && {
-      title: 'Actions',
-      quiet: true,
-      cell: q => html`
-        <span class="actions">
-          <button type="button" onClick=${edit(q, kind)} aria-label=${'Change ' + q.name}>Change…</button>
-          <button type="button" onClick=${remove(q, kind)} aria-label=${'Delete ' + q.name}>Delete…</button>
-        </span>
-      `,
-    },
-  ];
+  const columns = (kind, of) => quotaColumns(kind, of, edit, remove);
   return html`
     <${Section}
       title="Quotas of orgs"

@@ -203,6 +203,36 @@ function Layer({ layer: l }) {
   `;
 }
 
+function PullFields({ form, set, busy }) {
+  return html`
+    <${Field}
+      label="Image"
+      required
+      placeholder="docker://docker.io/library/alpine:3"
+      value=${form.Reference}
+      onValue=${set('Reference')}
+      spellcheck=${false}
+      disabled=${busy}
+      note="In a registry that users may name. Without a host: Docker Hub."
+    />
+    <div class="fields">
+      <${Field} label="Stack name" value=${form.Name} onValue=${set('Name')} disabled=${busy} note="Optional: all apps may use it" />
+      <${Field} label="CF_STACK" value=${form.Compat} onValue=${set('Compat')} disabled=${busy || !form.Name} note="For buildpacks" />
+    </div>
+    <div class="fields">
+      <${Field} label="Registry user" autocomplete="off" value=${form.Username} onValue=${set('Username')} disabled=${busy} />
+      <${Field}
+        label="Registry password"
+        type="password"
+        autocomplete="new-password"
+        value=${form.Password}
+        onValue=${set('Password')}
+        disabled=${busy}
+      />
+    </div>
+  `;
+}
+
 /** Pulls an image, with a bar for each layer. Closing the dialog ends the pull; another one goes on where it ended. */
 function Pull({ close, reload }) {
   const [form, setForm] = useState({ Reference: '', Name: '', Compat: '', Username: '', Password: '' });
@@ -252,34 +282,7 @@ function Pull({ close, reload }) {
         <button type="button" class="quiet" aria-label="Close" onClick=${close}><${Icon} name="close" /></button>
       </header>
       <div class="body">
-        ${!done &&
-        html`
-          <${Field}
-            label="Image"
-            required
-            placeholder="docker://docker.io/library/alpine:3"
-            value=${form.Reference}
-            onValue=${set('Reference')}
-            spellcheck=${false}
-            disabled=${busy}
-            note="In a registry that users may name. Without a host: Docker Hub."
-          />
-          <div class="fields">
-            <${Field} label="Stack name" value=${form.Name} onValue=${set('Name')} disabled=${busy} note="Optional: all apps may use it" />
-            <${Field} label="CF_STACK" value=${form.Compat} onValue=${set('Compat')} disabled=${busy || !form.Name} note="For buildpacks" />
-          </div>
-          <div class="fields">
-            <${Field} label="Registry user" autocomplete="off" value=${form.Username} onValue=${set('Username')} disabled=${busy} />
-            <${Field}
-              label="Registry password"
-              type="password"
-              autocomplete="new-password"
-              value=${form.Password}
-              onValue=${set('Password')}
-              disabled=${busy}
-            />
-          </div>
-        `}
+        ${!done && html`<${PullFields} form=${form} set=${set} busy=${busy} />`}
         ${steps &&
         html`
           <div class="layers" aria-live="off">
