@@ -15,7 +15,6 @@ import (
 	"cupola/server/bulkhead"
 	"cupola/server/control"
 	"cupola/server/control/jobs"
-	"cupola/server/crash"
 	"cupola/store"
 	"cupola/store/blob"
 	"cupola/store/cf"
@@ -40,8 +39,8 @@ type Config struct {
 	Slots *bulkhead.Share[string]
 	// Instances gives the live use of instances, by instance GUID.
 	Stats func(instanceGUID string) (lrp.Stats, bool)
-	// Output gives the last lines of an instance's log, those of its sidecars with it.
-	Output func(p *cf.Process, index int) []crash.Line
+	// WhyCrashed says in one line why an instance of a process crashed.
+	WhyCrashed func(p *cf.Process, a *lrp.Actual) string
 	// Routed waits until requests go where the rows say now, or ctx ends.
 	Routed func(ctx context.Context)
 	// LogShown waits until the official CLI has read the staging log of an app, or ctx ends.

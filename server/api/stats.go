@@ -10,7 +10,6 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/control"
 	"cupola/server/control/apps"
-	"cupola/server/crash"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -197,7 +196,7 @@ func crashOf(c *call, p *cf.Process, a *lrp.Actual, state string) string {
 	if state != "CRASHED" && state != "STARTING" || a.CrashReason == "" {
 		return ""
 	}
-	return lrp.Truncate(crash.Brief(a.CrashReason, c.s.Output(p, a.Index)))
+	return lrp.Truncate(c.s.WhyCrashed(p, a))
 }
 
 // quotas is what of an instance's stats has a bound, with the use of it.

@@ -4,18 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strconv"
-	"strings"
 
 	"cupola/runtime/lrp"
 	"cupola/server/admin/stack"
 	"cupola/server/api"
 	"cupola/server/bosh/resolve"
 	"cupola/server/cells"
-	"cupola/server/crash"
 	"cupola/server/kube"
-	"cupola/server/logcache"
 	"cupola/server/loops"
 	"cupola/server/osb"
 	"cupola/store/cf"
@@ -27,7 +22,7 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 	c := api.Config{
 		Store: x.Store, Blobs: x.Blobs, Log: x.Log, Authenticate: f.UAA.Verify, Slots: f.slots, Stats: x.Cell.Stats,
 		Routed:   func(ctx context.Context) { _ = l.Ingress.Current(ctx) }, // its only error is ctx's
-		LogShown: x.Logs.Cache.Shown, Output: f.output,
+		LogShown: x.Logs.Cache.Shown, WhyCrashed: x.Logs.WhyCrashed,
 		Retire: l.Retire, SSH: f.sshInfo(), PackDroplet: x.Images.PackDroplet, PackedLayer: x.Images.OpenLayer,
 		RenderBOSH: func(ctx context.Context, decode func(any) error) (any, error) {
 			var r kube.RenderRequest
@@ -47,21 +42,6 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = x.APIURL(), f.cells, x.Logs.API, x.Images.Warning, stack.ForAPI{Library: x.Stacks}
 	c.BindingsPerInstance, c.MountsFor, c.TCPPorts, c.PortUsable = x.MaxBindings, func(brokerGUID string) bool { return l.DataBroker.Mounts(brokerGUID) }, f.tcpPorts, f.portUsable
 	return c
-}
-
-// lastLines is how many lines of an app's log are looked through for those of one instance.
-const lastLines = 200
-
-// output is the end of an instance's log.
-func (f *Faces) output(p *cf.Process, index int) (lines []crash.Line) {
-	for _, e := range f.Executor.Logs.Cache.Read(logcache.Query{SourceID: p.AppGUID, Limit: lastLines, Descending: true}) {
-		source := e.Tags["source_type"]
-		if e.InstanceID == strconv.Itoa(index) && strings.HasPrefix(source+"/", "APP/PROC/"+strings.ToUpper(p.Type)+"/") {
-			lines = append(lines, crash.Line{Source: source, Text: string(e.Payload)})
-		}
-	}
-	slices.Reverse(lines)
-	return lines
 }
 
 func (f *Faces) cells() []lrp.CellUse { return cells.Use(f.Executor.Cell) }
