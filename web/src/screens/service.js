@@ -111,11 +111,17 @@ export default function Service({ params: { guid } }) {
   `;
 }
 
-// How large the data of an instance of the built-in broker is, which administrators may ask.
+// How large the data of an instance of the built-in broker is, which administrators may ask, and what backs it up.
 function DataSize({ guid }) {
   const all = useResource(signal => operate('broker/status', {}, undefined, signal), [guid]);
   const found = all.data?.find(i => i.GUID === guid);
-  return found && html`<div><dt>Data on disk</dt><dd>${bytes(found.UsedBytes)}</dd></div>`;
+  return (
+    found &&
+    html`
+      <div><dt>Data on disk</dt><dd>${bytes(found.UsedBytes)}</dd></div>
+      <div><dt>Backup</dt><dd>with all else on this machine: <span class="mono">sudo cupola backup FILE</span></dd></div>
+    `
+  );
 }
 
 function Facts({ of, offering, plan }) {
