@@ -118,7 +118,7 @@ func startPlatform(t *testing.T, modules string) platform {
 		addRole(d, user, role, "space", space)
 	}
 	addReaders(d)
-	p.config = e2e.Doc{"port": d.Addr[len("127.0.0.1:"):], "admin": e2e.AdminPassword, "password": password, "modules": modules, "areas": []string{"platform_services", "platform_image", "platform_settings", "platform_orgs", "platform_machine", "platform_pictures", "platform_access", "commands", "readers", "platform_restart", "platform_hostile"},
+	p.config = e2e.Doc{"port": d.Addr[len("127.0.0.1:"):], "admin": e2e.AdminPassword, "password": password, "modules": modules, "areas": []string{"platform_services", "platform_settings", "platform_orgs", "platform_machine", "platform_image", "platform_pictures", "platform_access", "commands", "readers", "platform_restart", "platform_hostile"},
 		"apps": e2e.Doc{"probe": d.App("probe")}, "space": space, "org": d.First("/v3/organizations?names=cupola"),
 		"registry": registry.Host, "registryUser": e2e.RegistryUser, "registryPassword": e2e.RegistryPassword, "manifest": deployment(registry.Host)}
 	return p
