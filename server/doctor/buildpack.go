@@ -14,10 +14,11 @@ import (
 // buildpacks says which toolchains of buildpacks each stack has and lacks, and how to get those. None is needed: an app's staging
 // says the same of the one that it needs.
 func (m *machine) buildpacks(context.Context) Result {
-	text := []string{toolchainText("host", m.root)}
+	silent, _ := silentSoftware() // an error hides only what does not answer
+	text := []string{toolchainText("host", m.root, silent)}
 	built, _ := filepath.Glob(filepath.Join(m.path(m.DataDir), "rootfs", "stacks", "[^.]*", "fs"))
 	for _, dir := range built {
-		text = append(text, toolchainText(filepath.Base(filepath.Dir(dir)), dir))
+		text = append(text, toolchainText(filepath.Base(filepath.Dir(dir)), dir, nil))
 	}
 	ways := "to get one: sudo cupola stack build debian12 --with NAME"
 	for _, t := range contract.Toolchains() {
@@ -28,11 +29,12 @@ func (m *machine) buildpacks(context.Context) Result {
 	return fine(strings.Join(append(text, ways), "; "))
 }
 
-// toolchainText names the toolchains that a stack has, and those that it lacks.
-func toolchainText(stack, root string) string {
+// toolchainText names the toolchains that a stack has, and those that it lacks. It does not look below the mount points in
+// silent, which do not answer.
+func toolchainText(stack, root string, silent []string) string {
 	have, lack := []string{}, []string{}
 	for _, t := range contract.Toolchains() {
-		if hasToolchain(root, t) {
+		if hasToolchain(root, t, silent) {
 			have = append(have, t.Name)
 		} else {
 			lack = append(lack, t.Name)
@@ -48,7 +50,7 @@ func toolchainText(stack, root string) string {
 }
 
 // hasToolchain reports whether one of the programs is in the tree. Links count as what they are, since they lead out of a stack's tree.
-func hasToolchain(root string, t contract.Toolchain) bool {
+func hasToolchain(root string, t contract.Toolchain, silent []string) bool {
 	for _, program := range t.Programs {
 		patterns := []string{program}
 		if path.Base(program) == program {
@@ -58,7 +60,11 @@ func hasToolchain(root string, t contract.Toolchain) bool {
 			}
 		}
 		for _, pattern := range patterns {
-			found, _ := filepath.Glob(filepath.Join(root, pattern))
+			pattern = filepath.Join(root, pattern)
+			if isBelow(pattern, silent) {
+				continue
+			}
+			found, _ := filepath.Glob(pattern)
 			for _, f := range found {
 				if _, err := os.Lstat(f); err == nil {
 					return true
