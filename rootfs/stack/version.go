@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"cupola/rootfs/overlay"
 )
 
 // changing are the directories and files of this machine that change with its software:
@@ -14,8 +16,14 @@ import (
 var changing = []string{"", "bin", "sbin", "lib", "lib64", "share", "local/bin", "local/sbin", "local/lib", "local"}
 
 // Version names the stack's files. It changes when the stack is made again and, for
-// this machine's own files, when software is installed, upgraded or removed.
+// this machine's own files, when software is installed, upgraded or removed. It is ""
+// where other file systems are mounted below those: they may change unseen, or not answer.
 func (st Stack) Version() string {
+	if st.Kind == KindHost {
+		if below, err := overlay.MountsBelow("/usr"); err != nil || len(below) > 0 {
+			return ""
+		}
+	}
 	h := sha256.New()
 	fmt.Fprintln(h, st.Name, st.Kind, st.Compat, st.id, st.Digest, st.Created.UnixNano())
 	for _, b := range st.Binds() {

@@ -64,8 +64,8 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	return err
 }
 
-// stackVersion names what stagings on a stack depend on besides their rows; nil if all
-// pushes are staged.
+// stackVersion names what stagings on a stack depend on besides their rows, "" where that
+// is unknown; nil if all pushes are staged.
 func (l *Loops) stackVersion() func(stack string) string {
 	x := l.Executor
 	if x.StageUnchanged {
@@ -74,7 +74,11 @@ func (l *Loops) stackVersion() func(stack string) string {
 	return func(name string) string {
 		version := x.Version // of the programs that stage
 		if st, ok := x.Roots.Stacks.Get(name); ok {
-			version += " " + st.Version()
+			files := st.Version()
+			if files == "" {
+				return ""
+			}
+			version += " " + files
 		}
 		return version
 	}

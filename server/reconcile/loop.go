@@ -33,8 +33,8 @@ type Config struct {
 	// Pull takes an image into the cache. It is required where apps may name
 	// images as their stack.
 	Pull func(context.Context, ImagePull) (Image, error)
-	// StackVersion names what a stack is made of: another name, other files. nil: no
-	// staging is skipped.
+	// StackVersion names what a stack is made of: another name, other files. "", and nil:
+	// no staging is skipped.
 	StackVersion func(stack string) string
 	// Sources derive what is desired besides.
 	Sources []Source

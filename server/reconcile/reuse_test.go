@@ -145,3 +145,17 @@ func TestABuildWithADownloadIsStaged(t *testing.T) {
 		}
 	})
 }
+
+// Where nobody knows what a stack's files are, all builds are staged.
+func TestABuildOnAnUnknownStackIsStaged(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		version := ""
+		h.skipping(&version)
+		app, _ := h.app("hello", 0, 64)
+		for _, droplet := range []string{"d2", "d3"} {
+			if !h.staged(h.build(app), droplet) {
+				t.Errorf("%s was not staged", droplet)
+			}
+		}
+	})
+}
