@@ -210,7 +210,7 @@ func runCLI(ts *testscript.TestScript, s *session, args []string) outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "cf", args...)
-	cmd.Dir, cmd.Env = ts.MkAbs("."), slices.Clone(s.env)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), append(slices.Clone(s.env), "CF_HOME="+ts.Getenv("CF_HOME"))
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
