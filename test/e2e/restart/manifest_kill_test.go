@@ -84,20 +84,20 @@ func count(d *e2e.Daemon, path string) int {
 type pace struct {
 	writes  int
 	slowest time.Duration
-	leap    int // the most routes by which the job changed their number between two writes
+	leap    int // the most routes by which the job changed their number during a write
 }
 
 // writesMeanwhile creates orgs as the admin until the job has ended, or for at
 // most so many.
 func writesMeanwhile(d *e2e.Daemon, prefix, job string, most int) (p pace) {
 	d.T.Helper()
-	routes := count(d, allRoutes)
 	for ; p.writes < most && jobState(d, job) == "PROCESSING"; p.writes++ {
+		before := count(d, allRoutes)
 		began := time.Now()
 		d.API("POST", "/v3/organizations", e2e.Doc{"name": fmt.Sprint(prefix, p.writes)}, nil)
 		p.slowest = max(p.slowest, time.Since(began))
-		now := count(d, allRoutes)
-		p.leap, routes = max(p.leap, now-routes, routes-now), now
+		after := count(d, allRoutes)
+		p.leap = max(p.leap, after-before, before-after)
 	}
 	return p
 }
@@ -108,7 +108,7 @@ const allRoutes = "/v3/routes?per_page=1"
 // few writes. Neither depends on time: a slow disk slows the job as well.
 func (p pace) check(t *testing.T, apps, writes int) {
 	t.Helper()
-	t.Logf("%d writes of another user, the slowest took %v; the job did at most %d apps between two", p.writes, p.slowest, p.leap)
+	t.Logf("%d writes of another user, the slowest took %v; the job did at most %d apps during one", p.writes, p.slowest, p.leap)
 	if p.leap > apps/2 {
 		t.Errorf("a write of another user waited for %d of %d apps of the job", p.leap, apps)
 	}
