@@ -40,7 +40,7 @@ func TestStagesInBareRoot(t *testing.T) {
 	// A language's toolchain is what minifs does not have.
 	writeFiles(t, filepath.Join(root, "tmp/app"), map[string]string{"package.json": "{}"})
 	code, out = bare.run(t, env, []string{"builder", "-skipDetect", "-buildpackOrder=nodejs_buildpack"})
-	if code != 223 || !strings.Contains(out, "**ERROR** no node in stack 'minifs': push with `-s`") {
+	if code != 223 || !strings.Contains(out, "**ERROR** no node in stack 'minifs': push with -s and a stack that has it") {
 		t.Errorf("staging Node.js: got %d %q; want 223 and the fix", code, out)
 	}
 }
