@@ -75,12 +75,14 @@ func (s *syslogServer) receive(c net.Conn) {
 	}
 }
 
-// gets waits for a message that has all the parts.
-func (s *syslogServer) gets(t *testing.T, parts ...string) {
+// gets waits for a message that has all the parts, and has it said again meanwhile.
+func (s *syslogServer) gets(t *testing.T, again func(), parts ...string) {
 	t.Helper()
 	var last []string
-	for limit := time.After(time.Minute); ; {
+	for limit, tick := time.After(time.Minute), time.Tick(time.Second); ; {
 		select {
+		case <-tick: // what was said before the drain was there does not come
+			again()
 		case m := <-s.messages:
 			missing := ""
 			for _, p := range parts {
@@ -132,7 +134,7 @@ func TestDrains(t *testing.T) {
 	guid := d.App("probe")
 	d.Answers("probe", "ready")
 	for _, s := range []*syslogServer{plain, secure} {
-		s.gets(t, "<14>1 ", " cupola.dev.probe "+guid+" [RTR/0] - [tags@47450 ", `app_id="`+guid+`"`, `] probe.localhost - [`, `"GET / HTTP/1.1" 200`)
+		s.gets(t, func() { d.Answers("probe", "ready") }, "<14>1 ", " cupola.dev.probe "+guid+" [RTR/0] - [tags@47450 ", `app_id="`+guid+`"`, `] probe.localhost - [`, `"GET / HTTP/1.1" 200`)
 	}
 
 	plain.end()
