@@ -39,8 +39,8 @@ type Config struct {
 	Slots *bulkhead.Share[string]
 	// Instances gives the live use of instances, by instance GUID.
 	Stats func(instanceGUID string) (lrp.Stats, bool)
-	// WhyCrashed says in one line why an instance of a process crashed.
-	WhyCrashed func(p *cf.Process, a *lrp.Actual) string
+	// WhyCrashed reads the log of a process once, and returns what says in one line why an instance of it crashed.
+	WhyCrashed func(p *cf.Process) func(*lrp.Actual) string
 	// Routed waits until requests go where the rows say now, or ctx ends.
 	Routed func(ctx context.Context)
 	// LogShown waits until the official CLI has read the staging log of an app, or ctx ends.

@@ -196,7 +196,13 @@ func crashOf(c *call, p *cf.Process, a *lrp.Actual, state string) string {
 	if state != "CRASHED" && state != "STARTING" || a.CrashReason == "" {
 		return ""
 	}
-	return lrp.Truncate(c.s.WhyCrashed(p, a))
+	const kind = "why-crashed"
+	why, ok := c.recalled[kind+" "+p.GUID].(func(*lrp.Actual) string)
+	if !ok {
+		why = c.s.WhyCrashed(p)
+		c.remember(kind, p.GUID, why)
+	}
+	return lrp.Truncate(why(a))
 }
 
 // quotas is what of an instance's stats has a bound, with the use of it.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"cupola/runtime/lrp"
@@ -64,5 +65,42 @@ func TestRunningIsSaidWhenTheRouterKnows(t *testing.T) {
 	close(routed)
 	if answer := within(t, "the answer", got); answer.err != nil {
 		t.Error(answer.err)
+	}
+}
+
+// The log of an app is read once for all of its crashed instances, and each gets its own details.
+func TestCrashesAreReadOnceARequest(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedStaging)
+	reads := 0
+	w.api.WhyCrashed = func(p *cf.Process) func(*lrp.Actual) string {
+		reads++
+		return func(a *lrp.Actual) string { return fmt.Sprintf("%s %d: %s", p.GUID, a.Index, a.CrashReason) }
+	}
+	w.write(func(tx *store.Tx) error {
+		p, err := store.Processes.Get(tx, "app-1")
+		if err != nil {
+			return err
+		}
+		app, err := store.Apps.Get(tx, "app-1")
+		if err != nil {
+			return err
+		}
+		p.Instances = 3
+		if err := store.Processes.Update(tx, p); err != nil {
+			return err
+		}
+		for i := range 3 {
+			key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, app), Index: i}
+			if err := store.ActualLRPs.Insert(tx, lrp.Actual{Key: key, Domain: lrp.DomainApps, State: lrp.Crashed, CrashReason: "ended", Since: tx.Now}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.run(t, []step{{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: `{"resources": [
+		{"state": "CRASHED", "details": "app-1 0: ended"}, {"state": "CRASHED", "details": "app-1 1: ended"}, {"state": "CRASHED", "details": "app-1 2: ended"}]}`}})
+	if reads != 1 {
+		t.Errorf("the log was read %d times; want once", reads)
 	}
 }

@@ -157,6 +157,23 @@ type Query struct {
 	Descending bool           // the newest first; Limit then cuts the oldest
 }
 
+// Newest calls each with the log lines of a source, the newest first, until it returns false. It copies none,
+// and holds the cache's lock meanwhile: each must be quick, and neither change the line nor call the cache.
+func (c *Cache) Newest(sourceID string, each func(*Envelope) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.shelves[logShelf].sources[sourceID]
+	if r == nil {
+		return
+	}
+	live := r.live()
+	for i := range slices.Backward(live) {
+		if !each(&live[i]) {
+			return
+		}
+	}
+}
+
 // Read returns the envelopes asked for, ordered by time. They are not to be
 // changed.
 func (c *Cache) Read(q Query) []Envelope {
@@ -174,10 +191,14 @@ func (c *Cache) Read(q Query) []Envelope {
 	return found
 }
 
-// find is what q asks for but for its limit, the oldest first.
+// find is what q asks for, the oldest first. It copies what the limit leaves of each shelf; of several, more than the limit
+// may be left.
 func (c *Cache) find(q Query) (found []Envelope) {
 	if len(q.Kinds) == 0 {
 		q.Kinds = []Kind{Log}
+	}
+	wanted := func(e *Envelope) bool {
+		return slices.Contains(q.Kinds, e.Kind) && (q.Name == nil || e.named(q.Name))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,12 +209,30 @@ func (c *Cache) find(q Query) (found []Envelope) {
 		}
 		if r := c.shelves[i].sources[q.SourceID]; r != nil {
 			from++
-			found = append(found, r.between(q.Start, q.End)...)
+			found = append(found, cut(r.between(q.Start, q.End), q, wanted)...)
 		}
 	}
-	found = slices.DeleteFunc(found, func(e Envelope) bool { return !slices.Contains(q.Kinds, e.Kind) || q.Name != nil && !e.named(q.Name) })
 	if from > 1 {
 		slices.SortStableFunc(found, func(a, b Envelope) int { return a.Timestamp.Compare(b.Timestamp) })
+	}
+	return found
+}
+
+// cut copies what is wanted of envelopes, the oldest first: at most q's limit of them, from the end that q begins at.
+func cut(all []Envelope, q Query, wanted func(*Envelope) bool) (found []Envelope) {
+	for i := range all {
+		if q.Descending {
+			i = len(all) - 1 - i
+		}
+		if !wanted(&all[i]) {
+			continue
+		}
+		if found = append(found, all[i]); len(found) == q.Limit {
+			break
+		}
+	}
+	if q.Descending {
+		slices.Reverse(found)
 	}
 	return found
 }

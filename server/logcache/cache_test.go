@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,28 @@ func TestRead(t *testing.T) {
 		if got := texts(c.Read(tt.q)); got != tt.want {
 			t.Errorf("%+v: got %q; want %q", tt.q, got, tt.want)
 		}
+	}
+}
+
+// What a limit cuts off is not copied, and Newest reads no further than it must.
+func TestReadCopiesNoMoreThanItsLimit(t *testing.T) {
+	c := New(Config{})
+	for at := range int64(5000) {
+		c.Append(line("a", at+1, strconv.FormatInt(at, 10)))
+	}
+	for _, descending := range []bool{false, true} {
+		if got := cap(c.find(Query{SourceID: "a", Limit: 3, Descending: descending})); got > 8 {
+			t.Errorf("descending %v: room for %d envelopes; want 3", descending, got)
+		}
+	}
+	var got []string
+	c.Newest("a", func(e *Envelope) bool {
+		got = append(got, string(e.Payload))
+		return len(got) < 2
+	})
+	c.Newest("none", func(*Envelope) bool { t.Error("a source without lines has one"); return true })
+	if want := "4999 4998"; strings.Join(got, " ") != want {
+		t.Errorf("the newest are %v; want %s", got, want)
 	}
 }
 

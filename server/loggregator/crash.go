@@ -11,18 +11,26 @@ import (
 	"cupola/store/cf"
 )
 
-// lastLines is how many lines of an app's log are looked through for those of one instance.
-const lastLines = 200
+// What is looked through of an instance's log: its last lines, and of each the beginning.
+const (
+	lastLines   = 200
+	longestLine = 2 << 10 // bytes
+)
 
-// WhyCrashed says in one line why an instance of a process crashed, from its row and its last lines.
-func (s *Stream) WhyCrashed(p *cf.Process, a *lrp.Actual) string {
-	var lines []crash.Line
-	for _, e := range s.Cache.Read(logcache.Query{SourceID: p.AppGUID, Limit: lastLines, Descending: true}) {
+// WhyCrashed reads the log of a process once, and returns what says in one line why an instance of it crashed, from its row and
+// its last lines.
+func (s *Stream) WhyCrashed(p *cf.Process) func(*lrp.Actual) string {
+	of := map[string][]crash.Line{} // by instance, the newest first
+	process := "APP/PROC/" + strings.ToUpper(p.Type)
+	s.Cache.Newest(p.AppGUID, func(e *logcache.Envelope) bool {
 		source := e.Tags["source_type"]
-		if e.InstanceID == strconv.Itoa(a.Index) && strings.HasPrefix(source+"/", "APP/PROC/"+strings.ToUpper(p.Type)+"/") { // its sidecars', too
-			lines = append(lines, crash.Line{Source: source, Text: string(e.Payload)})
+		if is := source == process || strings.HasPrefix(source, process+"/"); is && len(of[e.InstanceID]) < lastLines { // its sidecars', too
+			of[e.InstanceID] = append(of[e.InstanceID], crash.Line{Source: source, Text: string(e.Payload[:min(len(e.Payload), longestLine)])})
 		}
+		return true
+	})
+	for _, lines := range of {
+		slices.Reverse(lines)
 	}
-	slices.Reverse(lines)
-	return crash.Brief(a.CrashReason, lines)
+	return func(a *lrp.Actual) string { return crash.Brief(a.CrashReason, of[strconv.Itoa(a.Index)]) }
 }
