@@ -25,6 +25,9 @@ func main() {
 	case "sleep":
 		fmt.Println("ready")
 		syscall.Pause()
+	case "spin": // on the first processor, and no other
+		fmt.Println("ready")
+		spin()
 	case "catch": // ends with 7 on SIGTERM
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGTERM)
