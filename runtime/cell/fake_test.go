@@ -285,6 +285,8 @@ func (m *machine) Stats(id string) (container.Stats, error) {
 	return container.Stats{CPU: time.Second, MemoryBytes: uint64(m.measured) << 20}, nil
 }
 
+func (m *machine) Starved(string) time.Duration { return 0 }
+
 func (m *machine) Remove(ctx context.Context, id string) error {
 	if err := m.call(ctx, "remove", id); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"syscall"
+	"time"
 
 	"cupola/rootfs/image"
 	"cupola/rootfs/reference"
@@ -26,6 +27,7 @@ type Containers interface {
 	Signal(id string, sig syscall.Signal) error
 	Wait(ctx context.Context, id string) (container.Exit, error)
 	Stats(id string) (container.Stats, error)
+	Starved(id string) time.Duration
 	Remove(ctx context.Context, id string) error
 	List() ([]container.State, error)
 }

@@ -46,8 +46,8 @@ func (p *performer) healthSpec(rec record) health.Spec {
 	spec := health.Spec{
 		Checks: p.full.Checks, Exec: p.exec, StartTimeout: p.spec.StartTimeout,
 		Healthy: rec.Phase == lrp.PhaseRunning, Ready: rec.Ready, Active: rec.Role == lrp.Active,
-		Hint: p.portHint,
-		Log:  func(l health.Line) { p.line(l.Source, l.Err, l.Text) },
+		Hint: p.portHint, Starved: func() time.Duration { return p.cell.cfg.Containers.Starved(p.guid()) },
+		Log: func(l health.Line) { p.line(l.Source, l.Err, l.Text) },
 	}
 	if !p.full.Monitor.IsZero() {
 		spec.Monitor = p.monitor

@@ -24,12 +24,32 @@ type prober struct {
 	address netip.Addr
 	dial    dialFunc
 	exec    func(context.Context, lrp.Run) error
+	starved func() time.Duration // as Spec's
 }
 
-// probe runs one check; the error's text is Diego's, nil means it passed.
-func (p prober) probe(ctx context.Context, c lrp.Check) error {
-	ctx, cancel := context.WithTimeout(ctx, c.InvocationTimeout)
-	defer cancel()
+// probe runs one check; the error's text is Diego's, nil means it passed. A probe that took too long while the container waited for a
+// processor is asked again, with as much more time.
+func (p prober) probe(ctx context.Context, c lrp.Check) (err error) {
+	clock, limit := &clock{starved: p.starved, length: c.InvocationTimeout}, time.Duration(0)
+	if p.starved != nil { // most answers come before there is a reason to look
+		const part = 10
+		looks := time.AfterFunc(c.InvocationTimeout/part, fault.Func("health", func() { clock.begin(c.InvocationTimeout * (part - 1) / part) }))
+		defer looks.Stop()
+	}
+	for more := clock.length; more > 0; more = clock.more() {
+		limit += more
+		within, cancel := context.WithTimeout(ctx, limit)
+		err = p.once(within, c)
+		late := within.Err() != nil
+		cancel()
+		if err == nil || !late || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+func (p prober) once(ctx context.Context, c lrp.Check) error {
 	switch c.Type {
 	case lrp.CheckHTTP:
 		return p.http(ctx, c)

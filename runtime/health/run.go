@@ -22,7 +22,7 @@ func Run(ctx context.Context, spec Spec, event func(Event)) {
 }
 
 func run(ctx context.Context, spec Spec, dial dialFunc, event func(Event)) {
-	p := prober{address: spec.Address, dial: dial, exec: spec.Exec}
+	p := prober{address: spec.Address, dial: dial, exec: spec.Exec, starved: spec.Starved}
 	w := &watch{spec: spec, live: p.probes(spec.Checks.Liveness), ready: p.probes(spec.Checks.Readiness), active: steady(p.probes(spec.Checks.Active)), events: make(chan Event)}
 	if w.monitored = len(w.live) == 0 && spec.Monitor != nil; w.monitored {
 		w.live = []probe{{ask: spec.Monitor, interval: defaultInterval, pause: monitorPause}}
@@ -81,7 +81,7 @@ func (w *watch) startup(ctx context.Context) bool {
 	if timeout > 0 {
 		timeout = max(timeout-w.spec.Waited, defaultInvocationTimeout) // it is asked once at least
 	}
-	failed := untilAll(ctx, w.live, timeout)
+	failed := untilAll(ctx, w.live, timeout, w.spec.Starved)
 	switch {
 	case ctx.Err() != nil:
 		return false
@@ -134,25 +134,39 @@ type attempt struct {
 }
 
 // untilAll asks until every probe has had a good answer, or timeout (0: none)
-// has passed. It returns those that had none, in order.
-func untilAll(ctx context.Context, probes []probe, timeout time.Duration) (failed []attempt) {
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
+// has passed, on the clock of a container that waits for processors as starved says. It returns those that had none, in order.
+func untilAll(ctx context.Context, probes []probe, timeout time.Duration, starved func() time.Duration) (failed []attempt) {
 	answers := make([]attempt, len(probes))
 	var asking sync.WaitGroup
 	for n, p := range probes {
 		asking.Go(fault.Func("health", func() {
 			answers[n].err = fault.Guard("health", func() (err error) {
-				answers[n].count, err = p.untilSuccess(ctx)
+				if timeout == 0 {
+					answers[n].count, err = p.untilSuccess(ctx)
+					return err
+				}
+				answers[n].count, err = p.untilTimeout(ctx, &clock{starved: starved, length: timeout})
 				return err
 			})
 		}))
 	}
 	asking.Wait()
 	return slices.DeleteFunc(answers, func(a attempt) bool { return a.err == nil })
+}
+
+// untilTimeout asks until the first success, or until c's deadline has passed, or ctx ended.
+func (p probe) untilTimeout(ctx context.Context, c *clock) (attempts int, err error) {
+	c.begin(c.length)
+	for left := c.length; left > 0; left = c.more() {
+		within, cancel := context.WithTimeout(ctx, left)
+		n, failure := p.untilSuccess(within)
+		cancel()
+		attempts, err = attempts+n, failure
+		if failure == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return attempts, err
 }
 
 // untilSuccess asks at growing distances until ctx ends.
@@ -242,7 +256,7 @@ func inTurn(ctx context.Context, probes []probe, passing bool, good func(), bad 
 	}
 	for ctx.Err() == nil {
 		if !passing {
-			if failed := untilAll(ctx, probes, 0); len(failed) > 0 {
+			if failed := untilAll(ctx, probes, 0, nil); len(failed) > 0 {
 				return
 			}
 			good()

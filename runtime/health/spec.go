@@ -45,6 +45,9 @@ type Spec struct {
 	Healthy bool
 	// Ready and Active are the last reported state: only changes are reported.
 	Ready, Active bool
+	// Starved is how long the container's processes have waited for a processor so far: that much longer are the deadlines, of the start
+	// and of each probe, as the package's patience allows. It may be nil.
+	Starved func() time.Duration
 	// Hint explains, for the app's developer, why a probe of a port found nothing; "" where it knows nothing. It may be nil.
 	Hint func(port uint16) string
 	// Log gets the lines that Diego writes into the app's log, at times from
