@@ -76,6 +76,7 @@ var looks = map[string]look{
 	"GET /v3/deployments/{guid}":                                                 {path: "/v3/deployments/deployment-1", seen: bySpace},
 	"GET /v3/domains":                                                            {path: "/v3/domains", seen: byRoute, row: "domain-2"},
 	"GET /v3/domains/{guid}":                                                     {path: "/v3/domains/domain-2", seen: byRoute},
+	"GET /v3/domains/{guid}/certificate":                                         {path: "/v3/domains/domain-2/certificate", seen: byRoute},
 	"GET /v3/domains/{guid}/route_reservations":                                  {path: "/v3/domains/domain-2/route_reservations?host=x", seen: byRoute},
 	"GET /v3/droplets":                                                           {path: "/v3/droplets", seen: bySpace, row: "droplet-1"},
 	"GET /v3/droplets/{guid}":                                                    {path: "/v3/droplets/droplet-1", seen: bySpace},

@@ -92,6 +92,8 @@ var attempts = map[string]attempt{
 	"POST /v3/deployments":                                                   {"/v3/deployments", `{` + toApp + `}`, 201, named422},
 	"POST /v3/domains":                                                       {"/v3/domains", `{"name": "new.test", ` + toOrg + `}`, 201, namedOrg},
 	"PATCH /v3/domains/{guid}":                                               {"/v3/domains/domain-2", labels, 200, ofDomain},
+	"PUT /v3/domains/{guid}/certificate":                                     {"/v3/domains/domain-2/certificate", domainPair.body(), 200, ofDomain},
+	"DELETE /v3/domains/{guid}/certificate":                                  {"/v3/domains/domain-2/certificate", "", 204, ofDomain},
 	"DELETE /v3/domains/{guid}":                                              {"/v3/domains/domain-3", "", 202, ofDomain},
 	"POST /v3/domains/{guid}/relationships/shared_organizations":             {"/v3/domains/domain-2/relationships/shared_organizations", `{"data": []}`, 200, ofDomain},
 	"DELETE /v3/domains/{guid}/relationships/shared_organizations/{org}":     {"/v3/domains/domain-2/relationships/shared_organizations/org-2", "", 204, ofDomain},
@@ -241,6 +243,9 @@ func seedAccess(tx *store.Tx) error {
 		},
 		func() error {
 			return store.Domains.Insert(tx, &cf.Domain{Resource: guid("domain-2"), Name: "own.test", OrgGUID: "org-1", SharedOrgs: []string{"org-2"}})
+		},
+		func() error {
+			return store.DomainCertificates.Insert(tx, &cf.DomainCertificate{Resource: guid("domain-2"), Certificate: domainPair.cert, Key: domainPair.key})
 		},
 		func() error {
 			return store.Roles.Insert(tx, &cf.Role{Type: cf.OrgUser, UserGUID: "user-org_manager", OrgGUID: "org-2"})

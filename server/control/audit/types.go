@@ -71,6 +71,9 @@ const (
 	DomainCreate       Type = "audit.domain.create"
 	DomainDelete       Type = "audit.domain.delete-request"
 
+	DomainCertificateUpdate Type = "audit.domain.certificate.update" // not CC's
+	DomainCertificateDelete Type = "audit.domain.certificate.delete" // not CC's
+
 	// Of organizations, spaces and their quotas.
 	OrgCreate        Type = "audit.organization.create"
 	OrgUpdate        Type = "audit.organization.update"
@@ -151,7 +154,7 @@ func list() map[Type]bool {
 		AppDropletCreate, AppDropletUpload, AppDropletDelete, AppDropletMapped, AppPackageCreate, AppPackageUpload,
 		AppPackageDelete, AppProcessUpdate, AppProcessScale, AppProcessTerminateInstance, AppProcessCrash, AppProcessUnplaced,
 		AppProcessRefreshBindings, AppRevisionCreate, AppTaskCreate, AppTaskCancel, AppTaskUnplaced, RouteCreate, RouteDelete, RouteShare,
-		RouteUnshare, RouteTransferOwner, RoutePolicyCreate, RoutePolicyUpdate, RoutePolicyDelete, DomainCreate, DomainDelete,
+		RouteUnshare, RouteTransferOwner, RoutePolicyCreate, RoutePolicyUpdate, RoutePolicyDelete, DomainCreate, DomainDelete, DomainCertificateUpdate, DomainCertificateDelete,
 		OrgCreate, OrgUpdate, OrgDelete, SpaceCreate, SpaceUpdate, SpaceDelete, OrgQuotaCreate, OrgQuotaUpdate, OrgQuotaDelete,
 		OrgQuotaApply, SpaceQuotaCreate, SpaceQuotaUpdate, SpaceQuotaDelete, SpaceQuotaApply, SpaceQuotaRemove, BuildpackCreate,
 		BuildpackUpdate, BuildpackDelete, BuildpackUpload, StackCreate, StackUpdate, StackDelete, ServiceBrokerCreate,
