@@ -53,7 +53,7 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 	}
 	defer d.close()
 	d.faces.Operations = d.admin().Remote()
-	if err := d.faces.Listen(bound); err != nil {
+	if err := d.faces.Listen(live, bound); err != nil {
 		return errors.Join(err, bound.Close())
 	}
 	err = d.serve(ctx, live, stop, func() { d.announce(ready) })

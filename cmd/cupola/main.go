@@ -60,13 +60,16 @@ type cli struct {
 	App        apps.Cmd       `cmd:"" help:"Explain why an app does not run; export it as Kubernetes objects, or as an image."`
 	Deployment deployment.Cmd `cmd:"" help:"Deploy, manage and lint BOSH deployments."`
 
-	Cells          cellsCmd      `cmd:"" help:"List the cells: tags, root filesystems, memory, disk and containers."`
-	PlacementPools poolsCmd      `cmd:"" help:"List, create, update, delete and assign placement pools."`
-	Simulate       simulateCmd   `cmd:"" help:"Simulate a fleet of cells; report the scheduler's planning time and placement quality."`
-	Completion     completionCmd `cmd:"" help:"Print a shell completion script."`
-	Man            manCmd        `cmd:"" help:"Print the manual page, cupola(1)."`
-	Cleanup        cleanupCmd    `cmd:"" help:"Stop all containers that a stopped daemon left running."`
-	Version        versionCmd    `cmd:"" help:"Print the version."`
+	Cells          cellsCmd `cmd:"" help:"List the cells: tags, root filesystems, memory, disk and containers."`
+	PlacementPools poolsCmd `cmd:"" help:"List, create, update, delete and assign placement pools."`
+
+	DomainCertificate domainCertificateCmd `cmd:"" help:"Give domains certificates, show and delete them."`
+
+	Simulate   simulateCmd   `cmd:"" help:"Simulate a fleet of cells; report the scheduler's planning time and placement quality."`
+	Completion completionCmd `cmd:"" help:"Print a shell completion script."`
+	Man        manCmd        `cmd:"" help:"Print the manual page, cupola(1)."`
+	Cleanup    cleanupCmd    `cmd:"" help:"Stop all containers that a stopped daemon left running."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 
 	HoldVolume holdVolumeCmd `cmd:"" hidden:""` // datadir.HoldCommand
 }

@@ -1,4 +1,4 @@
-package front
+package certs
 
 import (
 	"crypto/ecdsa"
@@ -10,66 +10,79 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"cupola/runtime/authority"
 	"cupola/store/cf"
 )
 
-// Certificates makes the certificates of the HTTPS listener, and the router's for
-// instances, which the CA of this machine signs.
-type Certificates struct {
+// Local makes certificates that the CA of this machine signs. They are kept in
+// memory, and made again after a restart.
+type Local struct {
 	Authority func() (*authority.Authority, error)
 	APIHost   string
 	Domain    string // of apps
 	Log       *slog.Logger
+
+	mu   sync.Mutex
+	made map[string]*authority.Renewed[*tls.Certificate] // by their first name
 }
 
-// httpsRenewal is how often the certificate of the HTTPS listener, which is valid
-// for a year, is renewed.
-const httpsRenewal = 30 * 24 * time.Hour
+// How long a certificate is valid, and after what time another replaces it.
+const (
+	localLife    = 90 * 24 * time.Hour
+	localRenewal = 30 * 24 * time.Hour
+)
 
-// TLS is how the HTTPS listener speaks. For domains of routes with policies,
-// which guards finds by the name that a client asks for, callers show a
-// certificate of an app's instance: one of the authorities that callers gives.
-func (cs *Certificates) TLS(guards func(serverName string) (domain string, ok bool), callers func() []byte) (*tls.Config, error) {
-	cert, err := authority.NewRenewed(httpsRenewal, cs.own, cs.Log)
-	if err != nil {
-		return nil, err
-	}
-	m := &mutual{Certificates: cs, guards: guards, callers: callers, certs: map[string]*authority.Renewed[*tls.Certificate]{}}
-	return m.guarding(&tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cert.Get(), nil }}), nil
-}
+// maxMade is how many certificates are kept in memory.
+const maxMade = 4096
 
 // RouterName is the name in the certificate that the router shows instances, as in
 // cf-deployment.
 const RouterName = "gorouter.service.cf.internal"
 
 // Client returns the certificate of the router as a client of instances.
-func (cs *Certificates) Client() (func() *tls.Certificate, error) {
-	cert, err := authority.NewRenewed(httpsRenewal, func() (*tls.Certificate, error) {
-		return cs.sign(x509.Certificate{DNSNames: []string{RouterName}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	}, cs.Log)
+func (l *Local) Client() (func() *tls.Certificate, error) {
+	cert, err := authority.NewRenewed(localRenewal, func() (*tls.Certificate, error) {
+		return l.sign(x509.Certificate{DNSNames: []string{RouterName}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	}, l.Log)
 	return cert.Get, err
 }
 
-// own makes the listener's. A client that is given <data>/ca.pem trusts it. It names
-// the system's hosts one by one: clients take no wildcard below a top-level domain,
-// as *.localhost is.
-func (cs *Certificates) own() (*tls.Certificate, error) {
-	names := append([]string{cs.APIHost, "localhost", cs.Domain, "*." + cs.Domain}, cf.SystemNames(cs.Domain)...)
-	return cs.make(names, Addresses())
+// own returns the certificate of the system's hosts, localhost and the addresses of
+// this machine. It names the hosts one by one: clients accept no wildcard below a
+// top-level domain, as *.localhost is.
+func (l *Local) own() (*tls.Certificate, error) {
+	names := append([]string{l.APIHost, "localhost", l.Domain, "*." + l.Domain}, cf.SystemNames(l.Domain)...)
+	return l.keep(l.APIHost, names, Addresses())
 }
 
-// make makes one for names, the first of which is its subject, and
-// addresses.
-func (cs *Certificates) make(names []string, ips []net.IP) (*tls.Certificate, error) {
-	return cs.sign(x509.Certificate{DNSNames: names, IPAddresses: ips, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+// of returns a certificate for names; the first one is its key in memory.
+func (l *Local) of(names []string) (*tls.Certificate, error) { return l.keep(names[0], names, nil) }
+
+func (l *Local) keep(key string, names []string, ips []net.IP) (*tls.Certificate, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if kept := l.made[key]; kept != nil {
+		return kept.Get(), nil
+	}
+	made, err := authority.NewRenewed(localRenewal, func() (*tls.Certificate, error) {
+		return l.sign(x509.Certificate{DNSNames: names, IPAddresses: ips, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	}, l.Log)
+	if err != nil {
+		return nil, err
+	}
+	if l.made == nil || len(l.made) >= maxMade {
+		l.made = map[string]*authority.Renewed[*tls.Certificate]{}
+	}
+	l.made[key] = made
+	return made.Get(), nil
 }
 
 // sign makes a certificate from a template with names, and its key.
-func (cs *Certificates) sign(c x509.Certificate) (*tls.Certificate, error) {
-	ca, err := cs.Authority()
+func (l *Local) sign(c x509.Certificate) (*tls.Certificate, error) {
+	ca, err := l.Authority()
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +90,19 @@ func (cs *Certificates) sign(c x509.Certificate) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Subject, c.NotAfter, c.KeyUsage = pkix.Name{CommonName: c.DNSNames[0]}, time.Now().AddDate(1, 0, 0), x509.KeyUsageDigitalSignature
+	c.NotAfter, c.KeyUsage = time.Now().Add(localLife), x509.KeyUsageDigitalSignature
+	if len(c.DNSNames[0]) <= maxCommonName {
+		c.Subject = pkix.Name{CommonName: c.DNSNames[0]}
+	}
 	chain, err := ca.Issue(c, &own.PublicKey)
 	if err != nil {
 		return nil, fmt.Errorf("sign certificate for %s: %w", c.DNSNames[0], err)
 	}
 	return &tls.Certificate{Certificate: chain, PrivateKey: own}, nil
 }
+
+// maxCommonName is the longest common name that X.509 allows; a DNS name may be longer.
+const maxCommonName = 64
 
 // Addresses are those of this machine, under which the API may be asked for.
 func Addresses() []net.IP {

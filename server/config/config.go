@@ -18,6 +18,7 @@ import (
 
 	"cupola/server/bbs"
 	"cupola/server/cells"
+	"cupola/server/certs"
 	"cupola/server/databroker"
 	"cupola/server/front"
 	"cupola/server/images"
@@ -35,6 +36,7 @@ type Config struct {
 	cells.Config
 	HTTP             string         `help:"Address of the API and of apps' HTTP routes." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS            string         `help:"Address of the same with TLS; 'off' disables it." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
+	TLSFiles         certs.Files    `embed:"" prefix:"tls-"`
 	EmptyPool        time.Duration  `name:"empty-pool-timeout" help:"How long a route answers 503 after the last instance left, before it answers 404." default:"0s" env:"CUPOLA_EMPTY_POOL_TIMEOUT" placeholder:"TIME"`
 	RouterSegments   []string       `name:"router-segments" help:"Isolation segments whose apps --http and --https serve; 'shared' is that of apps in no other. All by default." env:"CUPOLA_ROUTER_SEGMENTS" placeholder:"NAME"`
 	SegmentRouters   []string       `name:"segment-router" help:"Address of a router that serves only the apps of isolation segments, like red=127.0.0.1:8081 or red+blue=127.0.0.1:8081; none by default." env:"CUPOLA_SEGMENT_ROUTER" placeholder:"NAME=ADDR"`
@@ -96,7 +98,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.checkSecrets())
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.checkSecrets())
 }
 
 // setDefaults gives the fields that are empty what their tags say.

@@ -82,6 +82,9 @@ func (e *Executor) OpenRoots(context.Context) error {
 	return nil
 }
 
+// CellUse returns the logical cells and what they use.
+func (e *Executor) CellUse() []lrp.CellUse { return cells.Use(e.Cell) }
+
 // offerStacks updates what cells offer, once there are cells.
 func (e *Executor) offerStacks() {
 	if e.Cell != nil {

@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"cupola/runtime/cell"
+	"cupola/server/certs"
 	"cupola/server/config"
-	"cupola/server/front"
 )
 
 // tlsPorts says how the TLS ports of instances work; nil where there are none.
@@ -32,7 +32,7 @@ func (e *Executor) tlsPorts() (*cell.TLSPorts, error) {
 		return append(own.Trust(), others...)
 	}}
 	if len(e.InstanceTLSCAs) == 0 || len(e.InstanceTLSNames) > 0 { // then also the router has one of the names
-		p.ClientNames = append([]string{front.RouterName}, e.InstanceTLSNames...)
+		p.ClientNames = append([]string{certs.RouterName}, e.InstanceTLSNames...)
 	}
 	return p, nil
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 
-	"cupola/runtime/lrp"
 	"cupola/server/admin/stack"
 	"cupola/server/api"
 	"cupola/server/bosh/resolve"
-	"cupola/server/cells"
 	"cupola/server/kube"
 	"cupola/server/loops"
 	"cupola/server/osb"
@@ -39,12 +37,10 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 			return text, err
 		},
 	}
-	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = x.APIURL(), f.cells, x.Logs.API, x.Images.Warning, stack.ForAPI{Library: x.Stacks}
+	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = x.APIURL(), x.CellUse, x.Logs.API, x.Images.Warning, stack.ForAPI{Library: x.Stacks}
 	c.BindingsPerInstance, c.MountsFor, c.TCPPorts, c.PortUsable = x.MaxBindings, func(brokerGUID string) bool { return l.DataBroker.Mounts(brokerGUID) }, f.tcpPorts, f.portUsable
 	return c
 }
-
-func (f *Faces) cells() []lrp.CellUse { return cells.Use(f.Executor.Cell) }
 
 // portUsable is nil when this machine listens at a port for routes, or can.
 func (f *Faces) portUsable(port int) error {

@@ -3,7 +3,7 @@ package faces
 import (
 	"cupola/runtime/lrp"
 	"cupola/server/bbs"
-	"cupola/server/front"
+	"cupola/server/certs"
 	"cupola/server/loops"
 )
 
@@ -35,6 +35,6 @@ func (f *Faces) prepareBBS() error {
 		return nil
 	}
 	x := f.Executor
-	f.endpoint = &bbs.Endpoint{DataDir: x.DataDir, Address: x.BBS, APIHost: x.APIHost(), IPs: front.Addresses(), Own: x.BBSFiles, Log: x.Log}
+	f.endpoint = &bbs.Endpoint{DataDir: x.DataDir, Address: x.BBS, APIHost: x.APIHost(), IPs: certs.Addresses(), Own: x.BBSFiles, Log: x.Log}
 	return f.endpoint.Prepare()
 }

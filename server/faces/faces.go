@@ -14,6 +14,7 @@ import (
 	"cupola/server/api"
 	"cupola/server/bbs"
 	"cupola/server/bulkhead"
+	"cupola/server/certs"
 	"cupola/server/console"
 	"cupola/server/executor"
 	"cupola/server/front"
@@ -49,6 +50,7 @@ type Faces struct {
 	api      *api.Server
 	streams  *logstream.Gateway
 	console  *console.Console
+	certs    *certs.Source
 	endPolls func() // answers the requests that wait for news
 
 	bound    front.Listeners
@@ -106,17 +108,17 @@ func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) error {
 
 // Listen guards the listeners, so that they refuse requests that can be read in two
 // ways, and prepares what clients need to connect.
-func (f *Faces) Listen(bound front.Listeners) error {
+func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 	x := f.Executor
 	handlers := f.handlers()
 	guard := func(l net.Listener, c *tls.Config, d router.Direct) net.Listener {
 		return f.Router.Ahead(router.Guard(l, c, f.gate), d)
 	}
 	f.bound, f.http = bound, []net.Listener{guard(bound.Plain, nil, handlers.Direct())}
-	secure, err := f.certificates().TLS(f.Router.Guards, x.Identities.Certificate)
-	if err != nil {
+	if err := f.openCertificates(ctx); err != nil {
 		return err
 	}
+	secure := f.certs.TLS(certs.Callers{Guards: f.Router.Guards, Authorities: x.Identities.Certificate})
 	if bound.Secure != nil {
 		f.http = append(f.http, guard(bound.Secure, secure, handlers.Direct()))
 	}
@@ -131,10 +133,19 @@ func (f *Faces) Listen(bound front.Listeners) error {
 	return f.prepareBBS()
 }
 
-// certificates makes those of the HTTPS listeners and the router.
-func (f *Faces) certificates() *front.Certificates {
+// openCertificates opens those of the HTTPS listeners.
+func (f *Faces) openCertificates(ctx context.Context) (err error) {
 	x := f.Executor
-	return &front.Certificates{Authority: x.Dir.Authority, APIHost: x.APIHost(), Domain: x.Domain, Log: x.Log}
+	if f.certs, err = certs.New(certs.Config{Local: f.localCerts(), Store: x.Store, Files: x.TLSFiles, Routed: f.Router.Knows, Log: x.Log}); err != nil {
+		return err
+	}
+	return f.certs.Set(ctx)
+}
+
+// localCerts makes certificates that the CA of this machine signs.
+func (f *Faces) localCerts() *certs.Local {
+	x := f.Executor
+	return &certs.Local{Authority: x.Dir.Authority, APIHost: x.APIHost(), Domain: x.Domain, Log: x.Log}
 }
 
 // backends says how the router speaks TLS to instances; nil where it does not.
@@ -142,7 +153,7 @@ func (f *Faces) backends() (*router.BackendTLS, error) {
 	if !f.Executor.BackendTLS {
 		return nil, nil
 	}
-	own, err := f.certificates().Client()
+	own, err := f.localCerts().Client()
 	return &router.BackendTLS{Authorities: f.Executor.Identities.Certificate, Certificate: own}, err
 }
 
@@ -172,6 +183,7 @@ func (f *Faces) Start(ctx, live context.Context, group *errgroup.Group) {
 	}
 	group.Go(fault.Loop(live, "jobs", f.api.Jobs.Run))
 	group.Go(fault.Loop(live, "console", f.console.Run))
+	group.Go(fault.Loop(live, "certificates", f.certs.Run))
 	if f.ports != nil { // they listen until ctx ends; connections go on until live ends
 		group.Go(fault.Loop(live, "ports", func(live context.Context) error { return f.ports.Run(ctx, live) }))
 	}

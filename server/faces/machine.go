@@ -14,7 +14,7 @@ const executable = "/proc/self/exe"
 func (f *Faces) machine() *machine.Machine {
 	x := f.Executor
 	containers := func() (n int) {
-		for _, c := range f.cells() {
+		for _, c := range f.Executor.CellUse() {
 			n += c.UsedContainers
 		}
 		return n

@@ -12,7 +12,7 @@ import (
 func (f *Faces) OpenMetrics(context.Context) error {
 	x, began := f.Executor, time.Now()
 	f.Metrics = metrics.New(metrics.Config{Environment: x.Domain, Log: x.Log, State: func(ctx context.Context) (metrics.State, error) {
-		s, err := metrics.Sources{Store: x.Store, Database: x.Dir.Path("db", store.DatabaseFile), Cells: f.cells, Router: f.Router, Gate: f.gate, API: f.slots, Streams: &x.Logs.Hub}.State(ctx)
+		s, err := metrics.Sources{Store: x.Store, Database: x.Dir.Path("db", store.DatabaseFile), Cells: x.CellUse, Router: f.Router, Gate: f.gate, API: f.slots, Streams: &x.Logs.Hub}.State(ctx)
 		s.Uptime = time.Since(began)
 		return s, err
 	}})

@@ -63,6 +63,22 @@ func (x *index) find(host, path string, s *Shard) *pool {
 	}
 }
 
+// knows reports whether a route has a host, whatever its path.
+func (x *index) knows(host string) bool {
+	if len(x.exact[host]) > 0 {
+		return true
+	}
+	for rest := host; ; rest = rest[1:] {
+		dot := strings.IndexByte(rest, '.')
+		if dot < 0 {
+			return false
+		}
+		if rest = rest[dot:]; len(x.wildcard[rest]) > 0 {
+			return true
+		}
+	}
+}
+
 // longest is the first pool that matches a path and is not gone: a pool that has been
 // empty for too long hides neither a shorter path nor a wildcard, as in gorouter.
 func (x *index) longest(pools []*pool, path string, s *Shard) *pool {

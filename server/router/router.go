@@ -158,6 +158,9 @@ func (r *Router) sweepLocked() {
 // Routes is how many routes there are by host and path.
 func (r *Router) Routes() int { return r.index.Load().routes() }
 
+// Knows reports whether a route leads from a host, in lower case.
+func (r *Router) Knows(host string) bool { return r.index.Load().knows(host) }
+
 // Settle waits until no request is under way to an instance that Set has
 // removed, so that it can be stopped without cutting one off.
 func (r *Router) Settle(ctx context.Context, instanceGUID string) error {
