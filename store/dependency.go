@@ -189,7 +189,7 @@ func readSchema(db *sql.DB) (*schema, error) {
 
 // tablesOf are the tables that a statement reads, as SQLite's own program for it
 // says: it is asked once for each text.
-func (s *schema) tablesOf(ctx context.Context, tx *sql.Tx, text string, args []any) ([]string, error) {
+func (s *schema) tablesOf(ctx context.Context, tx *transaction, text string, args []any) ([]string, error) {
 	if known, ok := s.texts.Load(text); ok {
 		return known.([]string), nil
 	}

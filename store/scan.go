@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"slices"
@@ -29,7 +30,30 @@ func valuesOf(args []any) ([]any, error) {
 }
 
 // rows are those of a query.
-type rows struct{ *sql.Rows }
+type rows struct {
+	*sql.Rows
+	ctx context.Context
+	of  *transaction
+}
+
+// Next is false after the last row, and when the query's context has ended.
+func (r *rows) Next() bool { return r.ctx.Err() == nil && r.Rows.Next() }
+
+// Err is why there are no more rows than there should be.
+func (r *rows) Err() error {
+	if err := r.Rows.Err(); err != nil {
+		return err
+	}
+	return r.ctx.Err()
+}
+
+// Close ends the query. It may be closed twice.
+func (r *rows) Close() error {
+	if last := len(r.of.open) - 1; last >= 0 && r.of.open[last] == r {
+		r.of.open = r.of.open[:last]
+	}
+	return r.Rows.Close()
+}
 
 // Scan reads the columns of a row.
 func (r *rows) Scan(to ...any) error { return scan(r.Rows, to) }

@@ -181,7 +181,7 @@ type Tx struct {
 
 // counted is a transaction of which every statement counts.
 type counted struct {
-	tx    *sql.Tx
+	tx    *transaction
 	n     *atomic.Int64 // statements of all transactions
 	own   int64         // statements of this one
 	on    *dependencies // where what is read is noted; nil: nowhere
@@ -226,12 +226,9 @@ func (c *counted) query(ctx context.Context, table string, all predicates, query
 	if err := c.note(ctx, table, all, query, args); err != nil {
 		return nil, err
 	}
-	r, err := c.tx.QueryContext(ctx, query, args...) //nolint:rowserrcheck // the caller's to check
+	r, err := c.tx.QueryContext(ctx, query, args...)
 	c.watch(err)
-	if err != nil {
-		return nil, err
-	}
-	return &rows{r}, nil
+	return r, err
 }
 
 func (c *counted) QueryRowContext(ctx context.Context, query string, args ...any) *row {
@@ -243,7 +240,7 @@ func (c *counted) QueryRowContext(ctx context.Context, query string, args ...any
 	if err != nil {
 		return &row{err: err}
 	}
-	return &row{row: c.tx.QueryRowContext(ctx, query, args...)}
+	return c.tx.QueryRowContext(ctx, query, args...)
 }
 
 // note notes what a statement depends on.
@@ -277,18 +274,18 @@ func (s *Store) Statements() int64 { return s.statements.Load() }
 
 // Read runs f in a transaction that only reads.
 func (s *Store) Read(ctx context.Context, f func(*Tx) error) error {
-	t, err := s.reader.BeginTx(ctx, nil)
+	t, err := begin(ctx, s.reader, "BEGIN")
 	if err != nil {
 		return nameFault(err)
 	}
-	defer t.Rollback()
+	defer t.Rollback() //nolint:errcheck // f has its own error, or Commit
 	if err := f(s.newTx(ctx, t)); err != nil {
 		return nameFault(err)
 	}
 	return nameFault(t.Commit())
 }
 
-func (s *Store) newTx(ctx context.Context, t *sql.Tx) *Tx {
+func (s *Store) newTx(ctx context.Context, t *transaction) *Tx {
 	return &Tx{Now: s.now().UTC().Truncate(time.Microsecond), ctx: ctx, sql: &counted{tx: t, n: &s.statements}, seal: s.seal, schema: s.schema, damaged: s.damaged, compared: &s.compared, followed: s.followers.any()}
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,7 +38,7 @@ func As(ctx context.Context, user string) context.Context {
 // batch is a transaction that the functions of several Write calls share, so
 // that they share what a commit costs.
 type batch struct {
-	tx     *sql.Tx
+	tx     *transaction
 	begun  time.Time
 	joined int
 	users  map[string]bool // whose writes joined
@@ -81,7 +80,7 @@ func (s *Store) join(ctx context.Context, slot *fairqueue.Slot, user string, f f
 		return nil, err
 	}
 	if s.batch == nil {
-		tx, err := s.writer.BeginTx(context.WithoutCancel(ctx), nil)
+		tx, err := begin(context.WithoutCancel(ctx), s.writer, "BEGIN IMMEDIATE")
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +151,7 @@ func (b *batch) endSavepoint(kept bool) error {
 
 // exec runs a statement without which the batch cannot go on.
 func (b *batch) exec(statement string) error {
-	_, err := b.tx.Exec(statement)
+	_, err := b.tx.ExecContext(b.tx.ctx, statement)
 	return nameFault(err)
 }
 

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,8 +25,8 @@ type crowd struct {
 	running sync.WaitGroup
 
 	mu  sync.Mutex
-	ran []string  // in which order
-	txs []*sql.Tx // in which transactions
+	ran []string       // in which order
+	txs []*transaction // in which transactions
 }
 
 // gather holds the writer until release is closed.
@@ -176,7 +175,7 @@ func TestABatchIsBounded(t *testing.T) {
 		c.add(t.Context(), "", insertOrg(fmt.Sprint(n)), c.fine)
 	}
 	c.end()
-	count := map[*sql.Tx]int{}
+	count := map[*transaction]int{}
 	for _, tx := range c.txs {
 		if count[tx]++; count[tx] > maxBatch {
 			t.Fatalf("more than %d in a batch", maxBatch)
