@@ -23,6 +23,7 @@ import (
 	"cupola/cmd/cupola/deployment"
 	"cupola/cmd/cupola/push"
 	"cupola/cmd/cupola/stacks"
+	"cupola/cmd/cupola/trust"
 	"cupola/server/admin"
 	"cupola/server/doctor"
 	"cupola/server/kube"
@@ -63,6 +64,7 @@ type cli struct {
 	Cells          cellsCmd `cmd:"" help:"List the cells: tags, root filesystems, memory, disk and containers."`
 	PlacementPools poolsCmd `cmd:"" help:"List, create, update, delete and assign placement pools."`
 
+	Trust             trust.Cmd            `cmd:"" help:"Let this machine and your browsers trust the daemon's CA."`
 	DomainCertificate domainCertificateCmd `cmd:"" help:"Give domains certificates, show and delete them."`
 
 	Simulate   simulateCmd   `cmd:"" help:"Simulate a fleet of cells; report the scheduler's planning time and placement quality."`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"cupola/rootfs"
@@ -74,7 +75,15 @@ func (d *Dir) Blobs() (*blob.Store, error) { return blob.Open(d.Path("blobs")) }
 // Authority is the CA of this machine, which is made at the first start. Its key
 // lies in the database's directory, which only root may enter.
 func (d *Dir) Authority() (*authority.Authority, error) {
-	return authority.Open(authority.Config{CertFile: d.Path("ca.pem"), KeyFile: d.Path("db", "ca.key"), Name: "cupola CA"})
+	return authority.Open(AuthorityConfig(d.path))
+}
+
+// AuthorityFile is the certificate of the CA.
+const AuthorityFile = "ca.pem"
+
+// AuthorityConfig says where a data directory has its CA.
+func AuthorityConfig(dataDir string) authority.Config {
+	return authority.Config{CertFile: filepath.Join(dataDir, AuthorityFile), KeyFile: filepath.Join(dataDir, "db", "ca.key"), Name: "cupola CA"}
 }
 
 // Egress is where a command may connect when a user named the address; the
