@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+
+	"cupola/runtime/fault"
 )
 
 // keptWrites and keptReads are how many statements the writer and each reader
@@ -42,11 +44,15 @@ func (k keeper) Connect(ctx context.Context) (driver.Conn, error) {
 // with the triggers and foreign keys that it sets off, takes SQLite longer than
 // to run most of them. A statement is used by one query at a time; who asks the
 // same while it runs gets another. database/sql uses no connection twice at once.
+//
+// It is a fault boundary: database/sql holds locks while it calls the driver, and
+// the writer's connection is the only one.
 type conn struct {
 	driverConn
-	idle map[string]*statement // by text
-	most int
-	uses int64
+	broken bool                  // the driver has panicked: nobody knows in what state it is
+	idle   map[string]*statement // by text
+	most   int
+	uses   int64
 }
 
 type statement struct {
@@ -57,6 +63,9 @@ type statement struct {
 
 // take returns a statement that nothing else uses.
 func (c *conn) take(ctx context.Context, text string) (*statement, error) {
+	if c.broken {
+		return nil, driver.ErrBadConn
+	}
 	c.uses++
 	if s := c.idle[text]; s != nil {
 		delete(c.idle, text)
@@ -89,30 +98,49 @@ func (c *conn) giveBack(s *statement, failed error) error {
 }
 
 // ExecContext implements driver.ExecerContext.
-func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
-	s, err := c.take(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
-	if closing := c.giveBack(s, err); err == nil {
-		err = closing
-	}
+func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (r driver.Result, err error) {
+	err = c.guard(func() error {
+		s, err := c.take(ctx, text)
+		if err != nil {
+			return err
+		}
+		r, err = s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+		if closing := c.giveBack(s, err); err == nil {
+			err = closing
+		}
+		return err
+	})
 	return r, err
 }
 
+// guard makes a panic of f an error, after which the connection is not used again.
+func (c *conn) guard(f func() error) error {
+	err := fault.Guard("database", f)
+	if _, panicked := errors.AsType[*fault.Panic](err); panicked {
+		c.broken = true
+	}
+	return err
+}
+
+// IsValid implements driver.Validator.
+func (c *conn) IsValid() bool { return !c.broken && c.driverConn.IsValid() }
+
 // QueryContext implements driver.QueryerContext.
-func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
-	s, err := c.take(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
-	if err != nil {
-		_ = c.giveBack(s, err)
-		return nil, err
-	}
-	return &keptRows{Rows: r, conn: c, s: s}, nil
+func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (rows driver.Rows, err error) {
+	err = c.guard(func() error {
+		s, err := c.take(ctx, text)
+		if err != nil {
+			return err
+		}
+		r, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+		if err != nil {
+			_ = c.giveBack(s, err)
+			return err
+		}
+		rows = &keptRows{Rows: r, conn: c, s: s}
+		return nil
+	})
+	return rows, err
 }
 
 // Close closes the connection.
@@ -133,7 +161,7 @@ type keptRows struct {
 }
 
 func (r *keptRows) Next(values []driver.Value) error {
-	err := r.Rows.Next(values)
+	err := r.conn.guard(func() error { return r.Rows.Next(values) })
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.failed = err
 	}

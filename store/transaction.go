@@ -100,7 +100,7 @@ func isEnded(err error) bool {
 func (t *transaction) discard() error {
 	err := t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	t.conn = nil
-	if errors.Is(err, driver.ErrBadConn) {
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
 		return nil
 	}
 	return err
