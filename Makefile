@@ -56,7 +56,7 @@ runtime/lifecycle/bin/launcher: $(shell find cmd/lifecycle/launcher cmd/lifecycl
 runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 	cmd/lifecycle/init/build $@
 
-runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch rootfs/unpack runtime/contract -name '*.go' 2>/dev/null) go.mod
+runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch rootfs/unpack runtime/contract runtime/gitpack -name '*.go' 2>/dev/null) go.mod
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
 
 # The program that starts containers, static as well: libcontainer executes it in any image. Its seccomp filter is ours.

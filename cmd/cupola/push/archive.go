@@ -2,19 +2,16 @@ package push
 
 import (
 	"archive/zip"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
-	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 	"github.com/klauspost/compress/flate"
-)
 
-// ignored are the files that the cf CLI never uploads.
-var ignored = []string{".cfignore", "_darcs", ".DS_Store", ".git", ".gitignore", ".hg", "manifest.yml", "manifest.yaml", ".svn"}
+	"cupola/server/cfignore"
+)
 
 // zipApp writes the files of an app as a zip, without what .cfignore names.
 func zipApp(w io.Writer, app fs.FS) (files int, err error) {
@@ -28,7 +25,7 @@ func zipApp(w io.Writer, app fs.FS) (files int, err error) {
 		if err != nil || name == "." {
 			return err
 		}
-		if skip.Match(strings.Split(name, "/"), d.IsDir()) {
+		if skip.Skips(name, d.IsDir()) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -48,21 +45,12 @@ func zipApp(w io.Writer, app fs.FS) (files int, err error) {
 	return files, z.Close()
 }
 
-func ignorer(app fs.FS) (gitignore.Matcher, error) {
-	var patterns []gitignore.Pattern
-	for _, name := range ignored {
-		patterns = append(patterns, gitignore.ParsePattern(name, nil))
+func ignorer(app fs.FS) (cfignore.Matcher, error) {
+	text, err := fs.ReadFile(app, cfignore.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	text, err := fs.ReadFile(app, ".cfignore")
-	if err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			patterns = append(patterns, gitignore.ParsePattern(line, nil))
-		}
-	}
-	return gitignore.NewMatcher(patterns), nil
+	return cfignore.New(string(text)), err
 }
 
 // fastest compresses with little processor time: the daemon is near, and mostly

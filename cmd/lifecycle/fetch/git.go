@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,8 +20,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
-	"github.com/go-git/go-git/v5/plumbing/transport/server"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"cupola/runtime/gitpack"
 )
 
 // maxSubmodules bounds how deep submodules may nest, and maxModules the bytes
@@ -67,7 +67,7 @@ func (c *checkout) repository(u *url.URL, revision, dir string, depth int) error
 		return err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // the container's disk ends with it
-	s, err := openStorage(tmp)
+	s, err := gitpack.Open(tmp)
 	if err != nil {
 		return err
 	}
@@ -84,19 +84,6 @@ func (c *checkout) repository(u *url.URL, revision, dir string, depth int) error
 		return fmt.Errorf("read the tree of commit %s: %w", hash, err)
 	}
 	return c.tree(u, tree, dir, depth)
-}
-
-// openStorage opens the repository in a new directory. go-git takes a
-// directory with a file config, which may be empty, for a bare repository.
-func openStorage(dir string) (*filesystem.Storage, error) {
-	if err := os.WriteFile(filepath.Join(dir, "config"), nil, 0o600); err != nil {
-		return nil, err
-	}
-	s, err := server.DefaultLoader.Load(&transport.Endpoint{Path: dir})
-	if err != nil {
-		return nil, err
-	}
-	return s.(*filesystem.Storage), nil
 }
 
 func (c *checkout) tree(u *url.URL, tree *object.Tree, dir string, depth int) error {
@@ -339,8 +326,8 @@ func (c *checkout) unpack(r io.Reader, s *filesystem.Storage) error {
 	if _, err := pack.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	limits := packLimits{objects: maxObjects, chain: maxChain, all: maxUnpacks * c.bytes}
-	if err := limits.check(c.ctx, pack); err != nil {
+	limits := gitpack.Limits{Objects: gitpack.MaxObjects, Chain: gitpack.MaxChain, All: gitpack.MaxUnpacks * c.bytes}
+	if err := limits.Check(c.ctx, pack); err != nil {
 		return err
 	}
 	if _, err := pack.Seek(0, io.SeekStart); err != nil {

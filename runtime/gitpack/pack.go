@@ -1,4 +1,7 @@
-package main
+// Package gitpack checks a pack of a git repository before go-git reads it, and
+// opens repositories. The daemon receives packs from those who push, the download
+// of buildpacks from servers; neither is trusted.
+package gitpack
 
 import (
 	"context"
@@ -6,39 +9,61 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/plumbing/transport/server"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// packLimits bound what a pack may come to: go-git notes every object, and holds
+// Limits bound what a pack may come to: go-git notes every object, and holds
 // those that it looks at in memory, whole, each with all that it is a delta of.
-type packLimits struct {
-	objects uint32
-	chain   int64 // bytes of an object and of those
-	all     int64 // bytes of all objects together
+type Limits struct {
+	Objects uint32
+	Chain   int64 // bytes of an object and of those that it is a delta of
+	All     int64 // bytes of all objects together
 }
 
 // The largest file that GitHub takes has 100 MB; the history of a buildpack's
 // repository has some 50,000 objects.
 const (
-	maxObjects = 500_000
-	maxChain   = 256 << 20
-	maxUnpacks = 8 // times the bytes that a pack may have
+	MaxObjects = 500_000
+	MaxChain   = 256 << 20
+	MaxUnpacks = 8 // times the bytes that a pack may have
 )
 
-// check reads a pack through and says which of the limits it breaks, holding
+// Open opens the repository in a directory that is empty or has been opened before.
+// go-git takes a directory with a file config, which may be empty, for a bare repository.
+func Open(dir string) (*filesystem.Storage, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "config"), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	s, err := server.DefaultLoader.Load(&transport.Endpoint{Path: dir})
+	if err != nil {
+		return nil, err
+	}
+	return s.(*filesystem.Storage), nil
+}
+
+// Check reads a pack through and says which of the limits it breaks, holding
 // none of its objects.
-func (l packLimits) check(ctx context.Context, pack io.ReadSeeker) error {
+func (l Limits) Check(ctx context.Context, pack io.ReadSeeker) error {
 	s := packfile.NewScanner(pack)
 	_, count, err := s.Header()
 	if err != nil {
 		return err
 	}
-	if count > l.objects {
-		return fmt.Errorf("it has %d objects; at most %d are read", count, l.objects)
+	if count > l.Objects {
+		return fmt.Errorf("it has %d objects; at most %d are read", count, l.Objects)
 	}
-	m := measure{packLimits: l, chains: map[int64]int64{}}
+	m := measure{Limits: l, chains: map[int64]int64{}}
 	for range count {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -52,14 +77,15 @@ func (l packLimits) check(ctx context.Context, pack io.ReadSeeker) error {
 
 // measure is what is known of the objects so far.
 type measure struct {
-	packLimits
+	Limits
 	chains  map[int64]int64 // by the offset of an object, the bytes of it and of what it is a delta of
 	longest int64           // of chains
 	named   int64           // bytes of deltas of objects that are named by their hash: of which is not known
 	sum     int64
 }
 
-var errObject = errors.New("it has an object that takes too much memory")
+// ErrObject says that go-git would need too much memory for an object.
+var ErrObject = errors.New("it has an object that takes too much memory")
 
 // next measures one more object.
 func (m *measure) next(s *packfile.Scanner) error {
@@ -67,8 +93,8 @@ func (m *measure) next(s *packfile.Scanner) error {
 	if err != nil {
 		return err
 	}
-	if h.Length < 0 || h.Length > m.chain {
-		return errObject
+	if h.Length < 0 || h.Length > m.Chain {
+		return ErrObject
 	}
 	var begin beginning
 	if _, _, err := s.NextObject(&begin); err != nil { // which ends at the length of the header
@@ -77,8 +103,8 @@ func (m *measure) next(s *packfile.Scanner) error {
 	size := h.Length
 	if h.Type.IsDelta() {
 		becomes, err := begin.becomes()
-		if err != nil || becomes > uint64(m.chain) {
-			return errObject
+		if err != nil || becomes > uint64(m.Chain) {
+			return ErrObject
 		}
 		size += int64(becomes)
 	}
@@ -93,10 +119,10 @@ func (m *measure) next(s *packfile.Scanner) error {
 	m.longest = max(m.longest, chain)
 	m.sum += size
 	switch {
-	case m.longest+m.named > m.chain:
-		return errObject
-	case m.sum > m.all:
-		return fmt.Errorf("it unpacks to more than %d bytes", m.all)
+	case m.longest+m.named > m.Chain:
+		return ErrObject
+	case m.sum > m.All:
+		return fmt.Errorf("it unpacks to more than %d bytes", m.All)
 	}
 	return nil
 }
