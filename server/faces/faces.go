@@ -18,6 +18,7 @@ import (
 	"cupola/server/console"
 	"cupola/server/executor"
 	"cupola/server/front"
+	"cupola/server/gitpush"
 	"cupola/server/logstream"
 	"cupola/server/loops"
 	"cupola/server/metrics"
@@ -51,6 +52,7 @@ type Faces struct {
 	streams  *logstream.Gateway
 	console  *console.Console
 	certs    *certs.Source
+	git      *gitpush.Face
 	endPolls func() // answers the requests that wait for news
 
 	bound    front.Listeners
@@ -103,6 +105,10 @@ func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) error {
 	f.endPolls = endPolls
 	f.api = api.New(polls, f.apiConfig(l))
 	f.streams = logstream.New(logstream.Config{Hub: &f.Executor.Logs.Hub, Cache: f.Executor.Logs.Cache, Store: f.Executor.Store, Authorize: f.readers().Reader, Stop: polls, Log: f.Executor.Log})
+	var err error
+	if f.git, err = gitpush.New(gitpush.Config{Dir: f.Executor.Dir.Path("git"), Store: f.Executor.Store, Verify: f.UAA.Verify, Stop: polls, Log: f.Executor.Log}); err != nil {
+		return err
+	}
 	return f.openConsole(polls)
 }
 
@@ -166,7 +172,7 @@ type segmentServer struct {
 // handlers lead requests of the HTTP listeners to the face that answers them.
 func (f *Faces) handlers() *front.Front {
 	return &front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: f.readers(), Streams: f.streams,
-		Router: f.Router, Metrics: f.Metrics, Console: f.console, Machine: f.machine(), Operations: f.Operations, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard()}
+		Router: f.Router, Metrics: f.Metrics, Console: f.console, Git: f.git, Machine: f.machine(), Operations: f.Operations, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard()}
 }
 
 // readers tells who may read logs.
@@ -184,6 +190,7 @@ func (f *Faces) Start(ctx, live context.Context, group *errgroup.Group) {
 	group.Go(fault.Loop(live, "jobs", f.api.Jobs.Run))
 	group.Go(fault.Loop(live, "console", f.console.Run))
 	group.Go(fault.Loop(live, "certificates", f.certs.Run))
+	group.Go(fault.Loop(live, "git", f.git.Run))
 	if f.ports != nil { // they listen until ctx ends; connections go on until live ends
 		group.Go(fault.Loop(live, "ports", func(live context.Context) error { return f.ports.Run(ctx, live) }))
 	}

@@ -9,6 +9,7 @@ import (
 	"cupola/runtime/fault"
 	"cupola/server/bulkhead"
 	"cupola/server/console"
+	"cupola/server/gitpush"
 	"cupola/server/logcache"
 	"cupola/server/logcache/query"
 	"cupola/server/logstream"
@@ -31,6 +32,7 @@ type Front struct {
 	Shard   *router.Shard // which apps are served beside the API; nil is all
 	Metrics *metrics.Metrics
 	Console *console.Console // nil: there is none
+	Git     *gitpush.Face    // nil: there is none
 	// Machine and Operations are for admins; nil: there are none.
 	Machine    *machine.Machine
 	Operations http.Handler
@@ -69,6 +71,9 @@ func (f *Front) control() http.Handler {
 		control.Handle(p, f.Streams)
 	}
 	f.operators(control)
+	if f.Git != nil {
+		control.Handle(gitpush.Path, f.byAddress(f.Git.Handler(control)))
+	}
 	if f.Console == nil {
 		return control
 	}

@@ -34,22 +34,22 @@ const usualAPI = "http://localhost:8080"
 
 // Login logs in to the API.
 func (f *Flags) Login(ctx context.Context) (*Client, error) {
-	api, err := f.address()
+	api, err := f.Address()
 	if err != nil {
 		return nil, err
 	}
 	password := f.Password
 	if password == "" {
-		if password, err = f.adminPassword(); err != nil {
+		if password, err = f.FindPassword(); err != nil {
 			return nil, err
 		}
 	}
 	return Login(ctx, api, f.User, password)
 }
 
-// address is where the API is. The admin's password of a data directory is for
+// Address is where the API is. The admin's password of a data directory is for
 // the daemon of that directory alone, so who reads it has to find that one.
-func (f *Flags) address() (string, error) {
+func (f *Flags) Address() (string, error) {
 	if f.API != "" {
 		if u, err := url.Parse(f.API); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return "", fmt.Errorf("invalid --api %q: give a URL like %s", f.API, usualAPI)
@@ -71,8 +71,8 @@ func (f *Flags) address() (string, error) {
 	return api, err
 }
 
-// adminPassword reads the password off the data directory, which root alone may.
-func (f *Flags) adminPassword() (string, error) {
+// FindPassword reads the admin password in the data directory, which root alone may.
+func (f *Flags) FindPassword() (string, error) {
 	if f.User != "admin" {
 		return "", fmt.Errorf("no password for %s: give --password or CUPOLA_PASSWORD", f.User)
 	}
