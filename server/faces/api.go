@@ -8,7 +8,6 @@ import (
 	"cupola/server/admin/stack"
 	"cupola/server/api"
 	"cupola/server/bosh/resolve"
-	"cupola/server/kube"
 	"cupola/server/loops"
 	"cupola/server/osb"
 	"cupola/store/cf"
@@ -23,11 +22,7 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 		LogShown: x.Logs.Cache.Shown, WhyCrashed: x.Logs.WhyCrashed,
 		Retire: l.Retire, SSH: f.sshInfo(), PackDroplet: x.Images.PackDroplet, PackedLayer: x.Images.OpenLayer,
 		RenderBOSH: func(ctx context.Context, decode func(any) error) (any, error) {
-			var r kube.RenderRequest
-			if err := decode(&r); err != nil {
-				return nil, err
-			}
-			return resolve.Kube(ctx, l.Director, r)
+			return resolve.Kube(ctx, l.Director, decode)
 		},
 		Parameters: func(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
 			text, err := l.Brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)

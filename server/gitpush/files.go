@@ -175,11 +175,10 @@ func (f *files) below(dir string) (*files, error) {
 // walk visits the files that a push takes.
 type walk struct {
 	*files
-	ctx     context.Context
-	skip    cfignore.Matcher
-	visit   func(name string, e object.TreeEntry, size int64) error
-	entries int
-	bytes   int64
+	ctx   context.Context
+	skip  cfignore.Matcher
+	visit func(name string, e object.TreeEntry, size int64) error
+	bytes int64
 }
 
 // each visits all files, links and directories that a push takes.
@@ -188,14 +187,47 @@ func (f *files) each(ctx context.Context, visit func(name string, e object.TreeE
 	if err != nil {
 		return err
 	}
+	if _, err := f.count(ctx, f.root, "", map[plumbing.Hash]int{}); err != nil {
+		return err
+	}
 	w := &walk{files: f, ctx: ctx, skip: cfignore.New(text), visit: visit}
-	return w.dir(f.root, "", 0)
+	return w.dir(f.root, "")
 }
 
-func (w *walk) dir(h plumbing.Hash, at string, depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("directories nest deeper than %d", maxDepth)
+// count counts the entries of a tree and of those in it, and reads each tree once: a
+// few objects can be a tree without end.
+func (f *files) count(ctx context.Context, h plumbing.Hash, at string, known map[plumbing.Hash]int) (int, error) {
+	if n, ok := known[h]; ok {
+		return n, nil
 	}
+	if err := ctx.Err(); err != nil {
+		return 0, context.Cause(ctx)
+	}
+	if strings.Count(at, "/") >= maxDepth {
+		return 0, fmt.Errorf("directories nest deeper than %d", maxDepth)
+	}
+	t, err := f.tree(h, at)
+	if err != nil {
+		return 0, err
+	}
+	n := len(t.Entries)
+	for _, e := range t.Entries {
+		if e.Mode != filemode.Dir {
+			continue
+		}
+		more, err := f.count(ctx, e.Hash, path.Join(at, e.Name), known)
+		if err != nil {
+			return 0, err
+		}
+		if n += more; n > maxEntries {
+			return 0, fmt.Errorf("the commit has more than %d files and directories", maxEntries)
+		}
+	}
+	known[h] = n
+	return n, nil
+}
+
+func (w *walk) dir(h plumbing.Hash, at string) error {
 	t, err := w.tree(h, at)
 	if err != nil {
 		return err
@@ -205,19 +237,16 @@ func (w *walk) dir(h plumbing.Hash, at string, depth int) error {
 		if w.skip.Skips(name, e.Mode == filemode.Dir) {
 			continue
 		}
-		if err := w.entry(e, name, depth); err != nil {
+		if err := w.entry(e, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walk) entry(e object.TreeEntry, name string, depth int) error {
+func (w *walk) entry(e object.TreeEntry, name string) error {
 	if err := w.ctx.Err(); err != nil {
 		return context.Cause(w.ctx)
-	}
-	if w.entries++; w.entries > maxEntries { // few objects can be a tree without end
-		return fmt.Errorf("the commit has more than %d files and directories", maxEntries)
 	}
 	var size int64
 	switch e.Mode {
@@ -241,7 +270,7 @@ func (w *walk) entry(e object.TreeEntry, name string, depth int) error {
 	if err := w.visit(name, e, size); err != nil || e.Mode != filemode.Dir {
 		return err
 	}
-	return w.dir(e.Hash, name, depth+1)
+	return w.dir(e.Hash, name)
 }
 
 // pointer begins a file that Git LFS has put in place of a large one; maxPointer is

@@ -13,8 +13,13 @@ import (
 	"cupola/server/kube"
 )
 
-// Kube writes a deployment, of which the loop makes all, as Kubernetes objects.
-func Kube(ctx context.Context, loop *director.Loop, r kube.RenderRequest) (*kube.Rendered, error) {
+// Kube writes a deployment, of which the loop makes all, as Kubernetes objects. decode
+// decodes the request into a kube.RenderRequest.
+func Kube(ctx context.Context, loop *director.Loop, decode func(request any) error) (*kube.Rendered, error) {
+	var r kube.RenderRequest
+	if err := decode(&r); err != nil {
+		return nil, err
+	}
 	existing := map[string]variables.Value{}
 	for _, v := range r.Existing {
 		existing[v.Name] = variables.Value{Fields: v.Fields, Made: v.Made}
