@@ -21,7 +21,6 @@ import (
 	"cupola/cmd/cupola/backups"
 	"cupola/cmd/cupola/command"
 	"cupola/cmd/cupola/deployment"
-	"cupola/cmd/cupola/git"
 	"cupola/cmd/cupola/push"
 	"cupola/cmd/cupola/stacks"
 	"cupola/cmd/cupola/trust"
@@ -39,7 +38,7 @@ type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the daemon."`
 	Demo        demoCmd        `cmd:"" help:"Start a temporary daemon, push an app from source and show its page."`
 	Push        push.Cmd       `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
-	Git         git.Cmd        `cmd:"" help:"Deploy with git push: print or add an app's remote."`
+	Git         push.GitCmd    `cmd:"" help:"Deploy with git push: print or add an app's remote."`
 	Open        openCmd        `cmd:"" help:"Open the web console in a browser, logged in."`
 	Doctor      doctorCmd      `cmd:""`
 	Credentials credentialsCmd `cmd:"" help:"Print the admin password."`

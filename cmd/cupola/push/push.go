@@ -1,4 +1,4 @@
-// Package push pushes an app from source, without the cf CLI.
+// Package push pushes an app from source, without the cf CLI, and prepares git to push one.
 package push
 
 import (

@@ -1,6 +1,4 @@
-// Package git has the commands that lead git to a daemon: the address that an app is
-// pushed to, and a credential helper.
-package git
+package push
 
 import (
 	"bufio"
@@ -18,8 +16,8 @@ import (
 	"cupola/cmd/cupola/command"
 )
 
-// Cmd is cupola git.
-type Cmd struct {
+// GitCmd is cupola git: it leads git to a daemon.
+type GitCmd struct {
 	Remote     remoteCmd     `cmd:"" help:"Print the address to 'git push' an app to, or add it to the repository of this directory."`
 	Credential credentialCmd `cmd:"" help:"Give git the credentials for a daemon (a git credential helper)."`
 }
