@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"archive/zip"
 	"bufio"
 	"io"
 	"mime/multipart"
@@ -38,6 +39,37 @@ func (d *Daemon) SendBits(resource, name, resources string, write func(io.Writer
 		d.T.Fatal(err)
 	}
 	return d.Post(resource+"/upload", form.FormDataContentType(), f)
+}
+
+// AddBuildpack uploads an admin buildpack, the last in the order.
+func (d *Daemon) AddBuildpack(name string, files map[string]string) {
+	d.T.Helper()
+	var b struct{ GUID string }
+	d.API("POST", "/v3/buildpacks", Doc{"name": name, "position": 99}, &b)
+	d.SendBuildpack(b.GUID, name, files)
+}
+
+// SendBuildpack uploads a buildpack's files, all of them executable.
+func (d *Daemon) SendBuildpack(guid, name string, files map[string]string) {
+	d.T.Helper()
+	status, text := d.SendBits("/v3/buildpacks/"+guid, name+".zip", "", func(w io.Writer) error {
+		z := zip.NewWriter(w)
+		for name, script := range files {
+			header := &zip.FileHeader{Name: name}
+			header.SetMode(0o755)
+			f, err := z.CreateHeader(header)
+			if err != nil {
+				return err
+			}
+			if _, err := io.WriteString(f, script); err != nil {
+				return err
+			}
+		}
+		return z.Close()
+	})
+	if status != 202 {
+		d.T.Fatalf("upload of buildpack %s: got %d %s; want 202", name, status, text)
+	}
 }
 
 // Post sends a body of some media type as admin.

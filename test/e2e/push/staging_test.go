@@ -1,10 +1,8 @@
 package push
 
 import (
-	"archive/zip"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,37 +19,6 @@ const (
 	quiet    = "#!/bin/sh\n"
 	releases = "#!/bin/sh\necho 'default_process_types: {web: sleep 1000}'\n"
 )
-
-// addBuildpack uploads an admin buildpack, the last in the order.
-func addBuildpack(d *e2e.Daemon, name string, files map[string]string) {
-	d.T.Helper()
-	var b struct{ GUID string }
-	d.API("POST", "/v3/buildpacks", e2e.Doc{"name": name, "position": 99}, &b)
-	sendBuildpack(d, b.GUID, name, files)
-}
-
-// sendBuildpack uploads a buildpack's files.
-func sendBuildpack(d *e2e.Daemon, guid, name string, files map[string]string) {
-	d.T.Helper()
-	status, text := d.SendBits("/v3/buildpacks/"+guid, name+".zip", "", func(w io.Writer) error {
-		z := zip.NewWriter(w)
-		for name, script := range files {
-			header := &zip.FileHeader{Name: name}
-			header.SetMode(0o755)
-			f, err := z.CreateHeader(header)
-			if err != nil {
-				return err
-			}
-			if _, err := io.WriteString(f, script); err != nil {
-				return err
-			}
-		}
-		return z.Close()
-	})
-	if status != 202 {
-		d.T.Fatalf("upload of buildpack %s: got %d %s; want 202", name, status, text)
-	}
-}
 
 // pushFile pushes one file with buildpacks; none has them detected.
 func pushFile(t *testing.T, d *e2e.Daemon, app, file string, buildpacks ...string) (string, error) {
@@ -108,11 +75,11 @@ func says(t *testing.T, d *e2e.Daemon, app, text string) {
 func TestFailedStagingsSayWhy(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
-	addBuildpack(d, "works", map[string]string{"bin/supply": quiet, "bin/compile": quiet, "bin/release": releases})
-	addBuildpack(d, "no-compile", map[string]string{"bin/compile": ends + "7\n"})
-	addBuildpack(d, "no-release", map[string]string{"bin/compile": quiet, "bin/release": ends + "8\n"})
-	addBuildpack(d, "no-supply", map[string]string{"bin/supply": ends + "9\n"})
-	addBuildpack(d, "no-buildpack", map[string]string{"readme": "any zip is accepted"})
+	d.AddBuildpack("works", map[string]string{"bin/supply": quiet, "bin/compile": quiet, "bin/release": releases})
+	d.AddBuildpack("no-compile", map[string]string{"bin/compile": ends + "7\n"})
+	d.AddBuildpack("no-release", map[string]string{"bin/compile": quiet, "bin/release": ends + "8\n"})
+	d.AddBuildpack("no-supply", map[string]string{"bin/supply": ends + "9\n"})
+	d.AddBuildpack("no-buildpack", map[string]string{"readme": "any zip is accepted"})
 	const general = "StagingError - Staging error: staging failed"
 	for _, c := range []struct {
 		name       string
@@ -134,7 +101,7 @@ func TestFailedStagingsSayWhy(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := d.On(t)
 			if c.name == "bad-zip" { // which all stagings with detection would unpack
-				addBuildpack(d, "leads-out", map[string]string{"bin/compile": quiet, "../../../out": "x"})
+				d.AddBuildpack("leads-out", map[string]string{"bin/compile": quiet, "../../../out": "x"})
 			}
 			out, err := pushFile(t, d, c.name, "index.html", c.buildpacks...)
 			if err == nil || !strings.Contains(out, c.want) {
@@ -164,8 +131,8 @@ echo 'processes:
 func TestStagingReports(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
-	addBuildpack(d, "first", map[string]string{"bin/supply": "#!/bin/sh\nenv\n"})
-	addBuildpack(d, "last", map[string]string{"bin/finalize": reporter})
+	d.AddBuildpack("first", map[string]string{"bin/supply": "#!/bin/sh\nenv\n"})
+	d.AddBuildpack("last", map[string]string{"bin/finalize": reporter})
 	if out, err := pushFile(t, d, "reports", "readme", "first", "last"); err != nil {
 		t.Fatalf("push: %v\n%s", err, out)
 	}

@@ -23,7 +23,7 @@ func TestUnchangedPush(t *testing.T) {
 			t.Parallel()
 			d := e2e.StartDaemon(t, e2e.NeedBinary(t), c.flags...)
 			supplies := map[string]string{"bin/supply": quiet, "bin/compile": quiet, "bin/release": releases}
-			addBuildpack(d, "mine", supplies)
+			d.AddBuildpack("mine", supplies)
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, "readme"), []byte("of no buildpack"), 0o600); err != nil {
 				t.Fatal(err)
@@ -49,7 +49,7 @@ func TestUnchangedPush(t *testing.T) {
 			}
 			d.Running("same", "web", 1)
 			supplies["bin/supply"] = quiet + "# another version\n"
-			sendBuildpack(d, d.First("/v3/buildpacks?names=mine"), "mine", supplies)
+			d.SendBuildpack(d.First("/v3/buildpacks?names=mine"), "mine", supplies)
 			if out := push(); strings.Contains(out, skipped) {
 				t.Errorf("a push with another version of the buildpack was not staged:\n%s", out)
 			}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,8 @@ func TestConsole(t *testing.T) {
 			d.Kill()
 		case "start":
 			d.Start()
+		case "push hostile":
+			pushHostile(t, d, program)
 		default:
 			t.Errorf("the browser's side asks for %q", ask)
 		}
@@ -106,6 +109,34 @@ func hostileFiles(t *testing.T, dir string) (paths []string) {
 		paths = append(paths, path)
 	}
 	return paths
+}
+
+// pushHostile pushes an app whose buildpack prints the hostile strings, and whose ten
+// instances print 20 of them each before they crash.
+func pushHostile(t *testing.T, d *e2e.Daemon, program string) {
+	t.Helper()
+	all := hostileStrings(t)
+	d.AddBuildpack("hostile", map[string]string{
+		"bin/compile": "#!/bin/sh\ncat \"$1/strings\"\n",
+		"bin/release": "#!/bin/sh\necho 'default_process_types: {web: ./noisy}'\n",
+	})
+	dir := t.TempDir()
+	e2e.CopyProgram(t, program, dir, "noisy")
+	var last []string
+	for some := range slices.Chunk(all, 20) {
+		last = append(last, strings.Join(some, " · "))
+	}
+	for name, text := range map[string]string{
+		"strings": strings.Join(all, "\n") + "\n", "last": strings.Join(last, "\n"),
+		"manifest.yml": `applications:
+- {name: hostile, stack: minifs, buildpacks: [hostile], instances: 10, memory: 32M, disk_quota: 64M, health-check-type: process, no-route: true, env: {CRASH: last}}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _ = d.Run("push", dir) // it fails when it sees the app crash
 }
 
 // addUser makes a user, named as the role that it gets.

@@ -147,6 +147,36 @@ export const tests = {
     await until(() => routes.getByText('alert(93)').count(), 'the last request');
     await unharmed(kit, routes, 'the requests');
   },
+  async 'the log of a staging, and the last words of instances that crash'(kit) {
+    const page = await kit.admin('/apps');
+    await kit.ask('push hostile');
+    const app = (await kit.api(page, 'GET', '/v3/apps?names=hostile')).body.resources[0];
+    await page.goto(`${kit.console}/apps/${app.guid}/deployments`);
+    await page.getByRole('button', { name: 'Staging log', exact: true }).click();
+    const log = page.getByRole('log', { name: 'Staging log' });
+    await log.locator('.l', { hasText: strings.at(-1) }).waitFor();
+    await unharmed(kit, page, 'the staging log');
+    const seen = await log.evaluate(async box => {
+      let seen = '';
+      for (let y = 0; y < box.scrollHeight; y += box.clientHeight / 2) {
+        box.scrollTop = y;
+        await new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+        seen += box.textContent;
+      }
+      return seen;
+    });
+    const missing = strings.filter(s => !seen.includes(s));
+    check(!missing.length, `the staging log lacks ${missing.length} strings: ${JSON.stringify(missing[0])}`);
+    await page.goto(`${kit.console}/apps/${app.guid}`);
+    await until(async () => {
+      const { body } = await kit.api(page, 'GET', `/v3/apps/${app.guid}/processes/web/stats`);
+      return body.resources.every(i => i.details?.includes('Its last output'));
+    }, 'the crash of each instance');
+    await page.reload();
+    await page.getByText('Its last output').nth(9).waitFor();
+    await unharmed(kit, page, 'the instances');
+    await verbatim(page, 'the instances', strings);
+  },
 };
 
 // As the Go side names them: a name has no slash.

@@ -1,5 +1,5 @@
 // Command noisy is an app that says what it is asked to. With CRASH in its
-// environment it exits at once; as a task it says some lines, and sleeps if it is
+// environment it exits at once, with its line of the file that this names if there is one; as a task it says some lines, and sleeps if it is
 // to. With the argument size it says its terminal's columns and rows.
 package main
 
@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,8 +32,8 @@ func main() {
 		fmt.Println("task ends")
 		return
 	}
-	if os.Getenv("CRASH") != "" {
-		fmt.Println("\x1b[31mfatal:\x1b[0m no database")
+	if cause := os.Getenv("CRASH"); cause != "" {
+		fmt.Println(lastWords(cause))
 		os.Exit(3)
 	}
 	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "colour", os.Getenv("COLOUR")) })
@@ -40,6 +41,18 @@ func main() {
 	http.HandleFunc("/flood", flood)
 	fmt.Println(http.ListenAndServe(":"+os.Getenv("PORT"), nil))
 	os.Exit(1)
+}
+
+// lastWords are an instance's line of the file that is named as the cause, or else
+// always the same.
+func lastWords(cause string) string {
+	text, err := os.ReadFile(cause)
+	if err != nil {
+		return "\x1b[31mfatal:\x1b[0m no database"
+	}
+	lines := strings.Split(string(text), "\n")
+	n, _ := strconv.Atoi(os.Getenv("CF_INSTANCE_INDEX"))
+	return lines[n%len(lines)]
 }
 
 // flood says lines, so many a second for so many seconds.
