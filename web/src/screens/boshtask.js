@@ -1,12 +1,13 @@
-// One task of the BOSH director, with its events as they come.
+// One task of the BOSH director, with its events and what its instances print, as they come.
 import { html } from '../lib/html.js';
 import { get, call } from '../lib/api.js';
 import { useResource, useEvery } from '../lib/resource.js';
 import { ofKind } from '../lib/operations.js';
 import { Link } from '../lib/router.js';
-import { duration, stamp } from '../lib/format.js';
+import { duration, quoted, stamp } from '../lib/format.js';
 import { isAdmin } from '../lib/roles.js';
 import { Head, State, Time, Problem, Skeleton, Section, Lines } from '../parts/basic.js';
+import { LogOf } from '../parts/loglines.js';
 import { Table } from '../parts/table.js';
 import { confirm } from '../parts/dialog.js';
 
@@ -72,6 +73,25 @@ export default function Task({ params: { id } }) {
         ? html`<${Table} caption="Events of the task" columns=${columns} rows=${t.events.map((e, n) => ({ ...e, n }))} id=${e => e.n} />`
         : html`<p class="muted">There are none yet.</p>`}
     <//>
-    <${Lines} lines=${[`cupola deployment task ${t.id}`]} />
+    <${Output} t=${t} />
+    <${Lines} lines=${[`cupola deployment task ${t.id}`, `cupola deployment logs ${quoted(t.deployment)}`]} />
+  `;
+}
+
+// What scripts and processes of the instances that the task is about print while it runs.
+function Output({ t }) {
+  const of = useResource(signal => get('/v1/deployments/' + encodeURIComponent(t.deployment), { signal }), [t.deployment]);
+  const groups = new Set(t.events.map(e => e.subject.split('/')[0]));
+  if (!of.data || !groups.size) return null; // its log goes with a deployment
+  return html`
+    <${Section} title="Output">
+      <${LogOf}
+        app=${of.data}
+        label=${`What the instances print during task ${t.id}`}
+        pass=${l => groups.has(l.source)}
+        since=${t.started_at}
+        until=${zero(t.ended_at) ? undefined : t.ended_at}
+      />
+    <//>
   `;
 }

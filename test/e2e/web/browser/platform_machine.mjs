@@ -136,6 +136,9 @@ export const tests = {
     await page.waitForURL('**/bosh/tasks/*');
     await page.locator('.head .state', { hasText: 'done' }).waitFor();
     await page.locator('tr', { hasText: 'smoke' }).first().waitFor();
+    const output = page.getByRole('log', { name: 'What the instances print' });
+    await output.locator('.l', { hasText: 'once' }).waitFor();
+    check(!(await output.getByText('ticker').count()), 'the output of the errand has lines of others');
     await page.goto(kit.console + '/bosh/deployments/clock');
     await page.getByRole('button', { name: 'Change and deploy…' }).click();
     const dialog = page.getByRole('dialog'),
