@@ -33,9 +33,9 @@ func controllersV2() []string { return []string{"cpu", "memory", "pids"} }
 
 // usedControllers are those of v1 that a container is put into. The systemd
 // hierarchy is among them so that stopping the daemon's unit does not end the
-// containers.
+// containers. The last two may be missing.
 func usedControllers() []string {
-	return []string{"memory", "cpu", "cpuacct", "pids", "devices", "name=systemd"}
+	return []string{"memory", "cpu", "cpuacct", "pids", "devices", "name=systemd", freezer}
 }
 
 func findCgroups(parent string) (cgroupTree, error) {
@@ -144,6 +144,9 @@ func (t cgroupTree) tasks(id string) ([]*os.File, error) {
 	var files []*os.File
 	for _, dir := range t.dirs(id) {
 		f, err := os.OpenFile(filepath.Join(dir, "tasks"), os.O_WRONLY, 0)
+		if errors.Is(err, os.ErrNotExist) && dir == t.dir(freezer, id) {
+			continue // an earlier version started the container
+		}
 		if err != nil {
 			closeAll(files)
 			return nil, err

@@ -220,9 +220,11 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	if !validID(id) {
 		return fmt.Errorf("remove container %q: bad ID", id)
 	}
+	// A frozen process does not end.
+	thawed := e.Thaw(id)
 	// The cgroups are tried whatever holds the first process, and the state stays
 	// while anything does: it is what a later Remove finds the container by.
-	if err := errors.Join(e.kill(ctx, id), e.tree.remove(ctx, e.place(id))); err != nil {
+	if err := errors.Join(thawed, e.kill(ctx, id), e.tree.remove(ctx, e.place(id))); err != nil {
 		return fmt.Errorf("remove container %s: %w", id, err)
 	}
 	if err := os.RemoveAll(e.stateDir(id)); err != nil {
