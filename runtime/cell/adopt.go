@@ -101,6 +101,7 @@ func (c *Cell) adoptOne(rec record) bool {
 	}
 	i := newInstance(c, rec.Container)
 	i.rec = rec
+	i.frost.set(c.cfg.Containers.Frozen(rec.Container.GUID))
 	live := i.rejoin
 	if settled {
 		live = i.resettle

@@ -81,9 +81,10 @@ type Cell struct {
 	follow followFunc
 	check  checkFunc
 
-	policies policies
-	podsMu   sync.Mutex // held while a container of a pod is given its network
-	parts    []*Part    // set by New
+	policies   policies
+	reclaiming sync.Mutex // held while memory of a frozen container is given back
+	podsMu     sync.Mutex // held while a container of a pod is given its network
+	parts      []*Part    // set by New
 
 	mu            sync.Mutex
 	ctx           context.Context // of Run; nil before it has adopted
@@ -191,6 +192,7 @@ func (c *Cell) Stop(guid string) {
 	<-c.adopted
 	if i := c.instance(guid); i != nil {
 		i.requestStop()
+		fault.Go("cell", i.thawToEnd)
 	}
 }
 

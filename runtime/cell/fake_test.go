@@ -76,6 +76,8 @@ type fakeContainer struct {
 	ended    chan struct{}
 	deaf     bool // ignores SIGTERM
 	sidecars []*fakeProcess
+	frozen   bool
+	pending  *container.Exit // of a signal that came while it was frozen
 }
 
 func newMachine(t *testing.T) *machine {
@@ -237,6 +239,10 @@ func (c *fakeContainer) end(exit container.Exit) {
 	if !c.state.Alive {
 		return
 	}
+	if c.frozen {
+		c.pending = &exit
+		return
+	}
 	for _, s := range c.sidecars {
 		s.end(container.Exit{Code: 137, Signal: 9, Known: true})
 	}
@@ -287,6 +293,44 @@ func (m *machine) Stats(id string) (container.Stats, error) {
 
 func (m *machine) Starved(string) time.Duration { return 0 }
 
+func (m *machine) Freeze(ctx context.Context, id string) error {
+	if err := m.call(ctx, "freeze", id); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running[id].frozen = true
+	return nil
+}
+
+func (m *machine) Thaw(id string) error {
+	if err := m.call(context.Background(), "thaw", id); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.running[id]; c != nil {
+		c.thaw()
+	}
+	return nil
+}
+
+func (m *machine) Frozen(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.running[id] != nil && m.running[id].frozen
+}
+
+func (m *machine) Reclaim(id string) { _ = m.call(context.Background(), "reclaim", id) }
+
+// thaw lets a container go on, and end if it was to.
+func (c *fakeContainer) thaw() {
+	c.frozen = false
+	if c.pending != nil {
+		c.end(*c.pending)
+	}
+}
+
 func (m *machine) Remove(ctx context.Context, id string) error {
 	if err := m.call(ctx, "remove", id); err != nil {
 		return err
@@ -294,6 +338,7 @@ func (m *machine) Remove(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c := m.running[id]; c != nil {
+		c.frozen = false
 		c.end(container.Exit{Code: 137, Signal: 9, Known: true})
 	}
 	delete(m.running, id)

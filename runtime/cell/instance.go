@@ -26,7 +26,8 @@ type instance struct {
 	badEgress   error
 	limiter     *logs.Limiter // of all output
 
-	tags logTags
+	tags  logTags
+	frost *frost
 
 	securing sync.Mutex // held while the settings of TLS ports are read and written
 
@@ -42,6 +43,7 @@ func newInstance(c *Cell, spec lrp.Container) *instance {
 	i.egress, i.badEgress = egressRules(spec.Egress)
 	i.halt, i.requestStop = context.WithCancel(context.Background())
 	i.limiter = logs.NewLimiter(spec.LogRateLimitByte)
+	i.frost = newFrost()
 	i.tags.cell = c.logTags(i.cellID())
 	i.tags.set(spec.Log.Tags)
 	i.rec = record{Container: i.spec, Boot: c.boot, Phase: lrp.PhaseCreating}
@@ -89,7 +91,7 @@ func (i *instance) status() lrp.ContainerStatus {
 		Phase: r.Phase, Address: r.Address, TLSPorts: r.TLSPorts, Ready: r.Ready, Role: r.Role,
 		MemoryMB: i.spec.MemoryMB, DiskMB: i.spec.DiskMB, CellID: i.cellID(), RootFS: i.spec.RootFS, FilesDigest: r.FilesDigest, LogTags: i.tags.own(),
 		Domain: i.spec.Domain, MaxPids: i.spec.MaxPids, RequiredTags: i.spec.Constraint.Require, VolumeDrivers: i.spec.VolumeDrivers,
-		Failed: r.Ending != nil && r.Ending.Failed,
+		Frozen: i.frost.isFrozen(), Failed: r.Ending != nil && r.Ending.Failed,
 	}
 }
 

@@ -57,6 +57,7 @@ func (p *performer) perform() error {
 		}
 	}))
 	if p.record().Stopped { // an earlier daemon stopped it
+		p.thawToEnd()
 		cancel()
 	}
 	if p.init == "" {

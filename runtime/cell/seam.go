@@ -28,6 +28,12 @@ type Containers interface {
 	Wait(ctx context.Context, id string) (container.Exit, error)
 	Stats(id string) (container.Stats, error)
 	Starved(id string) time.Duration
+	// Freeze stops all processes until Thaw; the next daemon finds them Frozen. Reclaim
+	// gives back their memory as far as that can be.
+	Freeze(ctx context.Context, id string) error
+	Thaw(id string) error
+	Frozen(id string) bool
+	Reclaim(id string)
 	Remove(ctx context.Context, id string) error
 	List() ([]container.State, error)
 }

@@ -48,13 +48,24 @@ func (c *Cell) Attach(ctx context.Context, guid string, args ...string) (io.Read
 		closeAll(stdin, in)
 		return nil, err
 	}
-	p, err := c.cfg.Containers.Exec(ctx, guid, login, container.Stdio{In: stdin, Out: stdout})
+	p, release, err := i.attach(ctx, login, container.Stdio{In: stdin, Out: stdout})
 	closeAll(stdin, stdout)
 	if err != nil {
 		closeAll(in, out)
 		return nil, err
 	}
-	return &attached{in: in, out: out, process: p}, nil
+	return &attached{in: in, out: out, process: p, release: release}, nil
+}
+
+// attach starts a process in the container, which is not frozen until release is called.
+func (i *instance) attach(ctx context.Context, p container.Process, stdio container.Stdio) (x Process, release func(), err error) {
+	if release, err = i.stay(); err != nil {
+		return nil, nil, err
+	}
+	if x, err = i.cell.cfg.Containers.Exec(ctx, i.guid(), p, stdio); err != nil {
+		release()
+	}
+	return x, release, err
 }
 
 // command is args with the path that contract.Helper has in the container.
@@ -69,6 +80,7 @@ func (i *instance) command(args []string) []string {
 type attached struct {
 	in, out *os.File
 	process Process
+	release func() // lets the container be frozen again
 }
 
 func (a *attached) Read(p []byte) (int, error)  { return a.out.Read(p) }
@@ -78,6 +90,7 @@ func (a *attached) Write(p []byte) (int, error) { return a.in.Write(p) }
 const attachedGrace = 8 * time.Second
 
 func (a *attached) Close() error {
+	defer a.release()
 	closeAll(a.in, a.out)
 	if a.wait(attachedGrace) == nil {
 		return nil

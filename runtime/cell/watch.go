@@ -28,17 +28,31 @@ func (p *performer) watch(ctx context.Context) error {
 		return errCancelled
 	}
 	var bad failure
-	p.cell.check(ctx, p.healthSpec(p.record()), func(e health.Event) {
+	for again := true; again && bad == nil; {
+		bad, again = p.watchAwake(ctx)
+	}
+	if bad == nil {
+		return errCancelled
+	}
+	return p.done(watchStep, bad)
+}
+
+// watchAwake watches the container until it is frozen, and reports whether that is why it
+// ended; or until it is not healthy.
+func (p *performer) watchAwake(ctx context.Context) (bad failure, frozen bool) {
+	awake, done := p.frost.awake(ctx)
+	if awake == nil {
+		return nil, false
+	}
+	defer done()
+	p.cell.check(awake, p.healthSpec(p.record()), func(e health.Event) {
 		if e.Type == health.Unhealthy || e.Type == health.NeverHealthy {
 			bad = failure{e.Reason}
 			return
 		}
 		p.checked(e)
 	})
-	if bad == nil {
-		return errCancelled
-	}
-	return p.done(watchStep, bad)
+	return bad, awake.Err() != nil && ctx.Err() == nil
 }
 
 // healthSpec says how to watch a container that has come as far as rec says.

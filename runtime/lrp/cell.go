@@ -57,6 +57,7 @@ type ContainerStatus struct {
 	MaxPids       int
 	RequiredTags  []string // of its Constraint
 	VolumeDrivers []string
+	Frozen        bool // its processes have been stopped where they are, and go on later
 	Failed        bool // it has ended, and not well
 }
 

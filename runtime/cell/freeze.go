@@ -1,0 +1,183 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"cupola/runtime/fault"
+	"cupola/runtime/lrp"
+)
+
+// ErrBusy says that a container is not frozen now: it does not run yet or any longer, or
+// a session is open in it.
+var ErrBusy = errors.New("the container does not run, or a session is open in it")
+
+// freezeTime is how long processes may take to stop where they are: one that waits for a
+// disk does not until the disk answers.
+const freezeTime = 2 * time.Second
+
+// Freeze stops the processes of a running instance where they are, until Thaw, Stop or
+// Attach; meanwhile its health is not checked. It outlives the daemon: the next one adopts
+// the container as frozen. A frozen container stays as it is.
+func (c *Cell) Freeze(ctx context.Context, guid string) error {
+	<-c.adopted
+	i := c.instance(guid)
+	if i == nil {
+		return errNotRunning
+	}
+	frozen, err := i.freeze(ctx)
+	if frozen {
+		fault.Go("cell", func() { c.reclaim(i) })
+	}
+	return err
+}
+
+// Thaw lets the processes of a container go on, and checks its health again. It is no
+// error if they do already, or the container is gone.
+func (c *Cell) Thaw(guid string) error {
+	<-c.adopted
+	if i := c.instance(guid); i != nil {
+		return i.thaw()
+	}
+	return nil
+}
+
+// reclaim gives back memory of a frozen container, one container after the other.
+func (c *Cell) reclaim(i *instance) {
+	c.reclaiming.Lock()
+	defer c.reclaiming.Unlock()
+	if i.frost.isFrozen() {
+		c.cfg.Containers.Reclaim(i.guid())
+	}
+}
+
+// frost is whether a container is frozen.
+type frost struct {
+	turn sync.Mutex // held while the container is frozen or thawed
+
+	mu       sync.Mutex
+	frozen   bool // or about to be
+	changed  chan struct{}
+	sessions int
+	checks   sync.WaitGroup // health checks; begun under mu, and not while frozen
+}
+
+func newFrost() *frost { return &frost{changed: make(chan struct{})} }
+
+func (f *frost) isFrozen() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.frozen
+}
+
+// set notes that the container is frozen, or not; false if a session is open in it.
+func (f *frost) set(frozen bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if frozen && f.sessions > 0 {
+		return false
+	}
+	if f.frozen != frozen {
+		f.frozen = frozen
+		close(f.changed)
+		f.changed = make(chan struct{})
+	}
+	return true
+}
+
+// awake waits until the container is not frozen. The context that it returns ends before
+// the container is frozen, which waits for done. It is nil if ctx ended.
+func (f *frost) awake(ctx context.Context) (awake context.Context, done func()) {
+	for {
+		f.mu.Lock()
+		changed := f.changed
+		if !f.frozen {
+			f.checks.Add(1)
+			f.mu.Unlock()
+			return f.until(ctx, changed)
+		}
+		f.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// until is a context that ends with changed.
+func (f *frost) until(ctx context.Context, changed <-chan struct{}) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	fault.Go("cell", func() {
+		select {
+		case <-changed:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel()
+		f.checks.Done()
+	}
+}
+
+// freeze reports whether it froze the container.
+func (i *instance) freeze(ctx context.Context) (bool, error) {
+	i.frost.turn.Lock()
+	defer i.frost.turn.Unlock()
+	switch {
+	case i.frost.isFrozen():
+		return false, nil
+	case i.record().Phase != lrp.PhaseRunning || i.halt.Err() != nil || !i.frost.set(true):
+		return false, ErrBusy
+	}
+	i.frost.checks.Wait()
+	ctx, cancel := context.WithTimeout(ctx, freezeTime)
+	defer cancel()
+	if err := i.cell.cfg.Containers.Freeze(ctx, i.guid()); err != nil {
+		i.frost.set(false)
+		return false, err
+	}
+	return true, nil
+}
+
+func (i *instance) thaw() error {
+	i.frost.turn.Lock()
+	defer i.frost.turn.Unlock()
+	if !i.frost.isFrozen() {
+		return nil
+	}
+	if err := i.cell.cfg.Containers.Thaw(i.guid()); err != nil {
+		return fmt.Errorf("wake instance %s: %w", i.guid(), err)
+	}
+	i.frost.set(false)
+	return nil
+}
+
+// thawToEnd thaws a container that is stopped: frozen, it would not end.
+func (i *instance) thawToEnd() {
+	if err := i.thaw(); err != nil { // it is thawed again when it is taken down
+		i.cell.cfg.Log.Error("container was not thawed", "instance_guid", i.guid(), "err", err)
+	}
+}
+
+// stay keeps a container thawed until release is called.
+func (i *instance) stay() (release func(), err error) {
+	f := i.frost
+	f.mu.Lock()
+	f.sessions++
+	f.mu.Unlock()
+	release = sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.sessions--
+	})
+	if err := i.thaw(); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
