@@ -31,6 +31,9 @@ func checks(h cf.HealthCheck, port uint16) []lrp.Check {
 	return []lrp.Check{c}
 }
 
+// StartTimeout is how long an instance of a process may take to start.
+func StartTimeout(p *cf.Process) time.Duration { return startTimeout(p.HealthCheck) }
+
 func startTimeout(h cf.HealthCheck) time.Duration {
 	if h.Timeout == 0 {
 		return defaultStartTimeout

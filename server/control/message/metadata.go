@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"cupola/store/cf"
 )
 
 // Metadata checks "metadata": CC: app/messages/validators/metadata_validator.rb,
@@ -59,6 +61,10 @@ func LabelFaults(key string, value *string) (faults []string) {
 	if value != nil {
 		if f := LabelValueFault(*value); f != "" {
 			faults = append(faults, "label value error: "+f)
+		} else if cf.IsSleepTime(key) {
+			if _, err := cf.SleepTime(*value); err != nil {
+				faults = append(faults, fmt.Sprintf("label value error: '%s' of '%s' %v", *value, key, err))
+			}
 		}
 	}
 	return faults
