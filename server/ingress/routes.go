@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,6 +35,7 @@ func (r *rows) table() (t router.Table) {
 		}
 		one := router.Route{Port: of.Port, Host: strings.TrimPrefix(of.Host+"."+d.Name, "."), Path: of.Path, AppGUID: of.Destinations[0].AppGUID,
 			Options: options(of.Options), ServiceURL: services[of.GUID]}
+		one.AppGUIDs = appsOf(of.Destinations)
 		if d.EnforcesPolicies {
 			one.Policy = &router.Policy{Scope: d.PoliciesScope, Sources: sources[of.GUID], Places: r.places}
 		}
@@ -49,6 +51,19 @@ func (r *rows) table() (t router.Table) {
 	addDesired(&t, r.desired, r.instances)
 	addDesiredTCP(&t, r.desired, r.instances)
 	return t
+}
+
+// appsOf are the apps that a route leads to, if these are several.
+func appsOf(destinations []cf.Destination) (guids []string) {
+	for _, to := range destinations {
+		if !slices.Contains(guids, to.AppGUID) {
+			guids = append(guids, to.AppGUID)
+		}
+	}
+	if len(guids) < 2 {
+		return nil
+	}
+	return guids
 }
 
 // segments are the isolation segments of processes, by GUID.

@@ -23,7 +23,7 @@ func (x *exchange) admit() bool {
 		return false
 	}
 	x.candidates = x.resolve()
-	if len(x.candidates) == 0 {
+	if len(x.candidates) == 0 && !x.sleeps() {
 		x.refuseRoute()
 		return false
 	}

@@ -184,7 +184,8 @@ func (a *directAnswer) slowly() {
 		until = a.x.sent.Add(a.router.config.Timeouts.ResponseHeader)
 	}
 	a.link.setDeadline(until)
-	a.watch = watchClient(a.directConn, a.link)
+	tcp := a.link.tcp
+	a.watch = watchClient(a.directConn, func() { _ = tcp.SetReadDeadline(time.Now()) }) // fails if it is closed, as reads do then
 	if len(a.pending) > 0 {
 		_ = a.flush() // fails again with the next bytes
 	}

@@ -188,7 +188,20 @@ func (c *directConn) isDirect(n int) bool {
 	}
 	path, _, _ := strings.Cut(c.head.Target, "?")
 	pool := c.router.index.Load().find(hostOf(c.host), path, c.ahead.Shard)
-	return (pool == nil || pool.direct) && c.bodyComes(n)
+	// Which protocol instances speak that are not there yet is not known.
+	return (pool == nil || pool.direct && (len(pool.endpoints) > 0 || !pool.sleeps())) && c.bodyComes(n)
+}
+
+// patient lets a request wait until its client goes.
+func (c *directConn) patient() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	w := watchClient(c, cancel)
+	return ctx, func() {
+		if w != nil {
+			w.stop()
+		}
+		cancel()
+	}
 }
 
 // bodyTime is how long the rest of a small body may take to come.
@@ -239,7 +252,7 @@ func (c *directConn) serveRequest() bool {
 	c.router.requests.enter()
 	defer c.router.requests.leave()
 	defer x.finish()
-	if !x.enter() || !x.admit() || !x.takeSlot() {
+	if !x.enter() || !x.admit() || !x.takeSlot() || !x.rouse(c.patient) {
 		return c.refuse()
 	}
 	c.prepare()

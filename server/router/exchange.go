@@ -39,6 +39,7 @@ type exchange struct {
 	client     *client     // that it came on; nil in tests
 	slotOf     string      // the app whose slot it has
 	slotted    bool        // it has one
+	dozes      []*doze     // that count it
 	tried      []*backend  // that could not be reached
 	body       *countingBody
 	started    time.Time

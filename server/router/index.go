@@ -14,8 +14,10 @@ type index struct {
 	ports    map[int]*pool
 	hashed   map[routeKey]*hashed
 	backends map[backendKey]*backend
-	guarded  map[string]bool // domains
-	emptyFor time.Duration   // how long a pool may be empty before its route is unknown
+	guarded  map[string]bool       // domains
+	apps     map[string][]*backend // by the GUIDs of apps
+	dozes    map[string]*doze      // of the apps that a route leads to
+	emptyFor time.Duration         // how long a pool may be empty before its route is unknown
 }
 
 // routeKey names a pool across tables.
@@ -96,6 +98,7 @@ type indexer struct {
 	newBackend func(Endpoint) *backend
 	secures    func(Endpoint) bool
 	emptyFor   time.Duration
+	dozeOf     func(appGUID string) *doze
 	pools      map[routeKey]*pool
 	hashed     map[routeKey]Options // of the routes that have a hash header
 	made       *index
@@ -103,7 +106,7 @@ type indexer struct {
 
 func (b *indexer) build(t Table) *index {
 	b.pools, b.hashed = map[routeKey]*pool{}, map[routeKey]Options{}
-	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, ports: map[int]*pool{}, hashed: map[routeKey]*hashed{}, backends: map[backendKey]*backend{}, guarded: map[string]bool{}, emptyFor: b.emptyFor}
+	b.made = &index{exact: map[string][]*pool{}, wildcard: map[string][]*pool{}, ports: map[int]*pool{}, hashed: map[routeKey]*hashed{}, backends: map[backendKey]*backend{}, guarded: map[string]bool{}, apps: map[string][]*backend{}, dozes: map[string]*doze{}, emptyFor: b.emptyFor}
 	for _, route := range t.Routes {
 		b.add(route)
 	}
@@ -149,8 +152,27 @@ func (b *indexer) add(route Route) {
 	}
 	p.least = p.least || route.Options.LoadBalancing == LeastConnection
 	for _, e := range route.Endpoints {
-		p.endpoints = append(p.endpoints, newEndpoint(e, b.backend(e)))
+		backend := b.backend(e)
+		p.endpoints = append(p.endpoints, newEndpoint(e, backend))
+		if e.AppGUID != "" && !slices.Contains(b.made.apps[e.AppGUID], backend) {
+			b.made.apps[e.AppGUID] = append(b.made.apps[e.AppGUID], backend)
+		}
 	}
+	for _, app := range route.apps() {
+		if d := b.doze(app); !slices.Contains(p.dozes, d) {
+			p.dozes = append(p.dozes, d)
+		}
+	}
+}
+
+// doze is that of an app.
+func (b *indexer) doze(app string) *doze {
+	d := b.made.dozes[app]
+	if d == nil {
+		d = b.dozeOf(app)
+		b.made.dozes[app] = d
+	}
+	return d
 }
 
 // place puts a new pool where it is looked up.

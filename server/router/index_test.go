@@ -17,7 +17,7 @@ func tableOf(routes ...string) *index {
 		}
 		t.Routes = append(t.Routes, Route{Host: host, Path: path, AppGUID: r, Endpoints: []Endpoint{{Address: "192.0.2.1:1"}}})
 	}
-	return (&indexer{old: &index{}, newBackend: func(Endpoint) *backend { return nil }, secures: func(Endpoint) bool { return false }}).build(t)
+	return (&indexer{dozeOf: func(string) *doze { return &doze{} }, old: &index{}, newBackend: func(Endpoint) *backend { return nil }, secures: func(Endpoint) bool { return false }}).build(t)
 }
 
 // naive says by trying them all which route a request takes.

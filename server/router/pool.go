@@ -18,6 +18,7 @@ type pool struct {
 	policy    *Policy  // who may come; nil: everybody
 	direct    bool     // no route service, and endpoints that speak plain HTTP/1.1
 	endpoints []*endpoint
+	dozes     []*doze        // of the apps that it leads to
 	next      *atomic.Uint32 // shared with the pool of the table before
 	emptied   time.Time      // when the last endpoint left; zero if there never was one
 }
@@ -36,9 +37,9 @@ func (p *pool) follow(old *pool) {
 }
 
 // gone reports whether the pool has been empty for the given time, after which
-// gorouter deletes a pool.
+// gorouter deletes a pool. That of an app that sleeps is not gone.
 func (p *pool) gone(after time.Duration) bool {
-	return len(p.endpoints) == 0 && (p.emptied.IsZero() || time.Since(p.emptied) >= after)
+	return len(p.endpoints) == 0 && !p.sleeps() && (p.emptied.IsZero() || time.Since(p.emptied) >= after)
 }
 
 // matches reports whether path is the pool's or below it. As in Cloud Foundry

@@ -34,7 +34,7 @@ func (x *exchange) failed(err error) {
 		return
 	}
 	routerError := fmt.Sprintf("endpoint_failure (%v)", err)
-	if x.request.Context().Err() != nil || errors.Is(err, context.Canceled) {
+	if x.gone(err) {
 		x.answer(statusClientGone, routerError, "499 Request Cancelled")
 		return
 	}
@@ -49,6 +49,11 @@ func (x *exchange) failed(err error) {
 	x.router.config.Log.Info("endpoint failed", "app_guid", x.appGUID(), "instance_guid", x.instanceGUID(), "vcap_request_id", x.id, "err", err)
 	status, text := tlsFailure(err)
 	x.answer(status, routerError, text)
+}
+
+// gone reports whether an error is that the client has gone.
+func (x *exchange) gone(err error) bool {
+	return x.request.Context().Err() != nil || errors.Is(err, context.Canceled)
 }
 
 func (x *exchange) answer(status int, routerError, body string) {

@@ -25,6 +25,7 @@ func (p *Ports) relay(live context.Context, number int, at *port, client *net.TC
 	}
 	defer done()
 	defer p.router.dialer.enter()()
+	defer p.rouse(live, number)()
 	app, e := p.connect(live, number)
 	if app == nil {
 		_ = client.SetLinger(0) // a reset, as if nothing listened
@@ -37,6 +38,28 @@ func (p *Ports) relay(live context.Context, number int, at *port, client *net.TC
 	}
 	defer at.untrack(app)
 	join(client, app)
+}
+
+// rouse counts a connection for the apps of its route until done is called, and waits until
+// they are awake. For one that cannot be woken there is no endpoint.
+func (p *Ports) rouse(live context.Context, number int) (done func()) {
+	pool := p.router.index.Load().ports[number]
+	if pool == nil {
+		return func() {}
+	}
+	for _, d := range pool.dozes {
+		d.enter()
+	}
+	for _, d := range pool.dozes {
+		if err := d.wait(live); err != nil {
+			p.router.config.Log.Info("app not woken", slog.Int("port", number), slog.String("app_guid", d.app), slog.Any("err", err))
+		}
+	}
+	return func() {
+		for _, d := range pool.dozes {
+			d.leave()
+		}
+	}
 }
 
 // connect finds an endpoint that can be reached, and acquires it; nil when there

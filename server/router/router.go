@@ -84,8 +84,12 @@ type Router struct {
 	lines       sync.Pool     // of *[]byte, for the access log
 	changed     chan struct{} // closed when the table changes; wakes Ports
 
+	dozing sync.Mutex
+	dozes  map[string]*doze // by the GUIDs of apps
+
 	mu      sync.Mutex // one Set at a time
 	retired map[backendKey]*backend
+	wake    func(ctx context.Context, appGUID string) error // see SetWake
 }
 
 // New gives a router without routes.
@@ -101,7 +105,8 @@ func New(c Config) *Router {
 	if c.AccessLog == nil {
 		c.AccessLog = func(AccessEntry) {}
 	}
-	r := &Router{config: c, seal: newSeal(), requests: newInflight(), retired: map[backendKey]*backend{}, changed: make(chan struct{}, 1)}
+	r := &Router{config: c, seal: newSeal(), requests: newInflight(), retired: map[backendKey]*backend{}, changed: make(chan struct{}, 1), dozes: map[string]*doze{}}
+	r.wake = func(context.Context, string) error { return nil }
 	r.dialer = &dialer{Dialer: net.Dialer{Timeout: c.Timeouts.Dial}, gate: c.Gate, relieve: r.closeIdle}
 	r.forward = newForwarder(c)
 	r.index.Store(&index{})
@@ -115,8 +120,9 @@ func (r *Router) Set(t Table) {
 	defer r.mu.Unlock()
 	old := r.index.Load()
 	r.sweepLocked()
-	made := (&indexer{old: old, newBackend: r.reviveLocked, secures: r.secures, emptyFor: r.config.EmptyPool}).build(t)
+	made := (&indexer{old: old, newBackend: r.reviveLocked, secures: r.secures, emptyFor: r.config.EmptyPool, dozeOf: r.dozeOf}).build(t)
 	r.index.Store(made)
+	r.sweepDozes(made.dozes)
 	for key, b := range old.backends {
 		if made.backends[key] == nil {
 			r.retired[key] = b
@@ -203,7 +209,7 @@ func (r *Router) serve(w http.ResponseWriter, req *http.Request, s *Shard) {
 	if r.draining.Load() && req.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
-	if x.enter() && x.admit() && x.takeSlot() {
+	if x.enter() && x.admit() && x.takeSlot() && x.rouse(x.patient) {
 		r.forward.serve(x)
 	}
 }

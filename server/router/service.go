@@ -40,7 +40,7 @@ func (x *exchange) throughService() bool {
 		x.refuse(http.StatusMisdirectedRequest, "mtls_mismatch", "The route service wants client certificates, which the router has none of.")
 		return false
 	}
-	if x.pool != nil && len(x.candidates) == 0 {
+	if x.pool != nil && len(x.candidates) == 0 && !x.sleeps() {
 		x.refuseRoute()
 		return false
 	}

@@ -52,6 +52,10 @@ func (x *exchange) leave() {
 		x.slotted = false
 		x.router.config.Gate.releaseApp(x.slotOf, x.address())
 	}
+	for _, d := range x.dozes {
+		d.leave()
+	}
+	x.dozes = nil
 	if x.client != nil {
 		x.router.config.Gate.leave(x.client)
 	}

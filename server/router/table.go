@@ -9,16 +9,27 @@ type Table struct {
 // Route leads a host and path, or a port, to endpoints. Routes of the same host
 // and path are taken together.
 type Route struct {
-	Port      int    // where Ports listens for what comes in no HTTP; such a route has no host and path
-	Host      string // "app.example.com" or "*.example.com"; case does not matter
-	Path      string // "" or "/x": that and all below it, whatever the case
-	AppGUID   string // whose log gets requests that reach no endpoint; may be ""
+	Port    int    // where Ports listens for what comes in no HTTP; such a route has no host and path
+	Host    string // "app.example.com" or "*.example.com"; case does not matter
+	Path    string // "" or "/x": that and all below it, whatever the case
+	AppGUID string // whose log gets requests that reach no endpoint; may be ""
+	// AppGUIDs are all apps that the route leads to, with endpoints or without, where these
+	// are several.
+	AppGUIDs  []string
 	Options   Options
 	Endpoints []Endpoint // none: the route is unknown, at the latest after Config.EmptyPool
 	// ServiceURL is where requests go before they come here: the route service
 	// that is bound to the route; "" for none.
 	ServiceURL string
 	Policy     *Policy // nil lets in everybody
+}
+
+// apps are the apps that the route leads to.
+func (r Route) apps() []string {
+	if len(r.AppGUIDs) > 0 || r.AppGUID == "" {
+		return r.AppGUIDs
+	}
+	return []string{r.AppGUID}
 }
 
 // Options are the options of a route in Cloud Foundry's API.

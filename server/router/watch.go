@@ -10,8 +10,7 @@ import (
 	"cupola/runtime/fault"
 )
 
-// watch waits for a client to go, while the endpoint takes its time. Then it ends
-// reads of the link.
+// watch waits for a client to go, while the endpoint takes its time, or wakes.
 type watch struct {
 	tcp   *net.TCPConn
 	conn  *directConn
@@ -19,8 +18,9 @@ type watch struct {
 	gone  bool // read after ended
 }
 
-// watchClient begins to watch; nil where that cannot be.
-func watchClient(c *directConn, l *link) *watch {
+// watchClient begins to watch, and calls left when the client goes; nil where that cannot
+// be.
+func watchClient(c *directConn, left func()) *watch {
 	raw, err := c.tcp.SyscallConn()
 	if err != nil {
 		return nil
@@ -34,7 +34,7 @@ func watchClient(c *directConn, l *link) *watch {
 			return w.gone
 		})
 		if err == nil {
-			_ = l.tcp.SetReadDeadline(time.Now()) // fails if it is closed, as reads do then
+			left()
 		}
 	})
 	return w
