@@ -62,6 +62,9 @@ func foreseeActuals(c *call, processes []*cf.Process) error {
 		}
 		of[desire.ProcessGUID(p, app)] = nil
 	}
+	if err := foreseeSleeps(c, processes); err != nil {
+		return err
+	}
 	rows, err := store.ActualLRPs.By(c.Tx, "process_guids", slices.Collect(maps.Keys(of))...)
 	for _, r := range rows {
 		of[r.ProcessGUID] = append(of[r.ProcessGUID], r)
@@ -121,17 +124,21 @@ func showStats(c *call) (*response, error) {
 		if err != nil {
 			return nil, false, err
 		}
+		asleep, err := sleeps(c, p, app)
+		if err != nil {
+			return nil, false, err
+		}
 		bound, err := apps.BoundNow(c.Session, app, p)
 		if err != nil {
 			return nil, false, err
 		}
 		looks++
-		pending, resources := app.State == cf.Started && p.Instances > 0, []doc{}
+		pending, resources := app.State == cf.Started && p.Instances > 0 && !asleep, []doc{}
 		for i := range p.Instances {
 			a := byIndex[i]
 			pending = pending && comes(p, a)
-			routed = routed || a != nil && a.Routable() && (looks > 1 || c.Tx.Now.Sub(a.Since) < justNow)
-			resources = append(resources, viewStats(c, p, i, a, &bound))
+			routed = routed || !asleep && a != nil && a.Routable() && (looks > 1 || c.Tx.Now.Sub(a.Since) < justNow)
+			resources = append(resources, inSleep(asleep, viewStats(c, p, i, a, &bound)))
 		}
 		stopping, err := leaving(c, p, app)
 		return &response{body: doc{"resources": resources, "stopping": stopping}}, !pending, err
@@ -238,12 +245,16 @@ func processInstances(c *call, p *cf.Process) []doc {
 	if err != nil {
 		return out
 	}
+	asleep, err := sleeps(c, p, app)
+	if err != nil {
+		return out
+	}
 	for i := range p.Instances {
 		var since any // null of an instance that there is not (CC: instances_reporter.rb)
 		if a := byIndex[i]; a != nil {
 			since = int64(time.Since(a.Since).Seconds())
 		}
-		out = append(out, doc{"index": i, "state": instanceState(byIndex[i]), "since": since})
+		out = append(out, inSleep(asleep, doc{"index": i, "state": instanceState(byIndex[i]), "since": since}))
 	}
 	return out
 }

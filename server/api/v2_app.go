@@ -365,9 +365,13 @@ func v2AppStats(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	asleep, err := sleeps(c, p, a)
+	if err != nil {
+		return nil, err
+	}
 	all := doc{}
 	for i := range p.Instances {
-		s := viewStats(c, p, i, byIndex[i], nil)
+		s := inSleep(asleep, viewStats(c, p, i, byIndex[i], nil))
 		stats := doc{"name": a.Name, "uris": uris, "uptime": s["uptime"]}
 		for _, name := range []string{"host", "mem_quota", "disk_quota", "log_rate_limit", "fds_quota", "usage"} {
 			if v, ok := s[name]; ok {
@@ -414,9 +418,13 @@ func v2AppInstances(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	asleep, err := sleeps(c, p, a)
+	if err != nil {
+		return nil, err
+	}
 	all := doc{}
 	for i := range p.Instances {
-		one := doc{"state": instanceState(byIndex[i]), "uptime": 0}
+		one := inSleep(asleep, doc{"state": instanceState(byIndex[i]), "uptime": 0})
 		if actual := byIndex[i]; actual != nil {
 			one = with(one, doc{"uptime": max(0, int64(time.Since(actual.Since).Seconds())), "since": actual.Since.Unix(), "routable": actual.Ready})
 			if actual.PlacementError != "" {

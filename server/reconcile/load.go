@@ -31,9 +31,10 @@ type loader struct {
 	routes    map[string][]*cf.Route  // by the GUIDs of the apps that they lead to
 	domains   map[string]*cf.Domain
 	services  map[string][]cf.AppService
-	packs     []*cf.Buildpack // by position
-	builds    []*cf.Build     // that are staging
-	tasks     []*cf.Task      // that have not ended
+	packs     []*cf.Buildpack      // by position
+	builds    []*cf.Build          // that are staging
+	tasks     []*cf.Task           // that have not ended
+	sleeps    map[string]*cf.Sleep // by the GUIDs of processes
 
 	unknown []string // owners of containers that keep running: see keep
 
@@ -206,7 +207,8 @@ func (l *loader) orgOf(app *cf.App) string {
 	return ""
 }
 
-// loadProcesses derives what apps that are started desire.
+// loadProcesses derives what apps that are started desire; nothing of those that sleep
+// without instances.
 func (l *loader) loadProcesses() error {
 	var guids []string
 	for _, a := range l.apps {
@@ -231,10 +233,12 @@ func (l *loader) loadProcesses() error {
 	if err := l.loadRevisions(revisions); err != nil {
 		return err
 	}
+	sleeps, err := store.Sleeps.All(l.tx)
+	l.sleeps = index(sleeps, func(s *cf.Sleep) string { return s.ProcessGUID })
 	for _, p := range processes {
 		l.process(p)
 	}
-	return nil
+	return err
 }
 
 func (l *loader) process(p *cf.Process) {
@@ -245,7 +249,7 @@ func (l *loader) process(p *cf.Process) {
 		l.unknown = append(l.unknown, p.GUID)
 		return
 	}
-	if ok && d != nil {
+	if ok && d != nil && !desire.Away(l.sleeps[p.GUID], p, app) {
 		in := desire.ProcessIn{Owner: o, Process: p, Droplet: d, Ports: ports, Package: l.credentialOf(d)}
 		l.world.Desired = append(l.world.Desired, desire.Process(in.At(l.revisions[p.RevisionGUID])))
 	}

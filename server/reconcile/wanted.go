@@ -52,6 +52,10 @@ func wantedByApp(tx *store.Tx, a lrp.Actual) (bool, error) {
 	if err != nil || app.State != cf.Started || desire.ProcessGUID(p, app) != a.ProcessGUID {
 		return false, err
 	}
+	s, err := store.Sleeps.By(tx, "guids", p.GUID)
+	if err != nil || len(s) > 0 && desire.Away(s[0], p, app) {
+		return false, err
+	}
 	d, err := store.Droplets.Get(tx, desire.DropletGUID(p, app))
 	if store.IsNotFound(err) {
 		return false, nil
