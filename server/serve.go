@@ -75,6 +75,9 @@ func (d *daemon) serve(ctx, live context.Context, stop, ready func()) error {
 	if err := d.loops.Ingress.Set(live); err != nil {
 		return fmt.Errorf("set the routes: %w", err)
 	}
+	if err := d.loops.Sleep.Set(live); err != nil {
+		return fmt.Errorf("find the apps that sleep: %w", err)
+	}
 	// And what ran before is adopted with the reach that it has by now.
 	if err := d.loops.Reach.Set(live); err != nil {
 		d.Log.ErrorContext(live, "reach of containers not updated", "err", err)

@@ -25,6 +25,7 @@ import (
 	"cupola/server/router"
 	"cupola/server/systemd"
 	"cupola/server/uaa"
+	"cupola/store/cf"
 )
 
 // Config says how a daemon runs. Its fields are the flags of cupola serve, with
@@ -58,6 +59,9 @@ type Config struct {
 	InstanceTLSCAs   []string       `name:"instance-tls-ca" help:"CA of the certificates of clients that may use the TLS ports of instances, besides the router; for --instance-tls mutual." env:"CUPOLA_INSTANCE_TLS_CA" placeholder:"FILE"`
 	InstanceTLSNames []string       `name:"instance-tls-names" help:"Names of which the certificate of such a client must have one; any by default." env:"CUPOLA_INSTANCE_TLS_NAMES" placeholder:"NAME"`
 	DefaultStack     string         `help:"Stack of apps that name none; by default the best one on this machine." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
+
+	SleepAfter     time.Duration `help:"How long an app without a label cupola.dev/sleep-after gets no request before it sleeps; never by default." env:"CUPOLA_SLEEP_AFTER" placeholder:"TIME"`
+	SleepStopAfter time.Duration `help:"How long an app sleeps with its instances frozen, before they are stopped; of apps without a label cupola.dev/sleep-stop-after." default:"1h" env:"CUPOLA_SLEEP_STOP_AFTER" placeholder:"TIME"`
 
 	StageUnchanged bool `help:"Stage every push, also one that changes nothing since the last one." env:"CUPOLA_STAGE_UNCHANGED"`
 
@@ -98,7 +102,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.checkSecrets())
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.checkSleep(), c.checkSecrets())
 }
 
 // setDefaults gives the fields that are empty what their tags say.
@@ -195,6 +199,15 @@ func (c *Config) checkInstanceTLS() error {
 		return errors.New("invalid --instance-tls-ca or --instance-tls-names: they need --instance-tls mutual")
 	case len(c.InstanceTLSCAs) == 0 && len(c.InstanceTLSNames) > 0:
 		return errors.New("invalid --instance-tls-names: give --instance-tls-ca, too")
+	}
+	return nil
+}
+
+func (c *Config) checkSleep() error {
+	for flag, d := range map[string]time.Duration{"sleep-after": c.SleepAfter, "sleep-stop-after": c.SleepStopAfter} {
+		if _, err := cf.SleepTime(d.String()); err != nil && d != 0 {
+			return fmt.Errorf("invalid --%s %s: give a time from 1s to 8760h, like 10m", flag, d)
+		}
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ import (
 	"cupola/server/dns"
 	"cupola/server/images"
 	"cupola/server/loggregator"
+	"cupola/server/sleep"
 	"cupola/store"
 	"cupola/store/blob"
 )
@@ -139,6 +140,15 @@ func (e *Executor) OpenCell(ctx context.Context) (err error) {
 		Volumes: e.Volumes, Blob: e.Blobs.Path, Keep: e.keep, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log})
 	if err == nil {
 		e.Logs.InstanceTags = e.Cell.LogTags
+	}
+	return err
+}
+
+// Freeze stops the processes of an instance where they are.
+func (e *Executor) Freeze(ctx context.Context, instanceGUID string) error {
+	err := e.Cell.Freeze(ctx, instanceGUID)
+	if errors.Is(err, container.ErrNoFreezer) {
+		return sleep.ErrNoFreezer
 	}
 	return err
 }

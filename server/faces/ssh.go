@@ -32,6 +32,7 @@ func (f *Faces) OpenSSH(context.Context) error {
 			}
 			return f.endpoint.SSH()
 		},
+		Hold: func(ctx context.Context, appGUID string) (func(), error) { return f.Router.Hold(ctx, appGUID) },
 		Attach: func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error) {
 			return x.Cell.Attach(ctx, instanceGUID, contract.Helper, contract.CommandSSHD)
 		}})

@@ -23,6 +23,7 @@ import (
 	"cupola/server/reach"
 	"cupola/server/reconcile"
 	"cupola/server/router"
+	"cupola/server/sleep"
 	"cupola/store/cf"
 )
 
@@ -37,6 +38,7 @@ type Loops struct {
 	DataBroker *databroker.Service // the built-in service broker; nil where it is off
 	Ingress    *ingress.Ingress
 	Reach      *reach.Reach
+	Sleep      *sleep.Loop
 	Desired    *bbsrows.Cache // what clients of the BBS desire
 }
 
@@ -60,6 +62,9 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	}
 	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: x.Images.Pull, BBS: l.Desired, Sources: sources, StackVersion: l.stackVersion(),
 		Observe: observe, Logs: x.Logs.Line, Log: x.Log})
+	l.Sleep = sleep.New(sleep.Config{Store: x.Store, Router: r, Wish: cf.SleepWish{After: x.SleepAfter, StopAfter: x.SleepStopAfter},
+		Freeze: x.Freeze, Thaw: x.Cell.Thaw, Containers: x.Cell.Containers, Routed: l.Ingress.Current, Logs: x.Logs.Line, Log: x.Log})
+	r.SetWake(l.Sleep.Wake)
 	l.Brokers, err = newBrokers(x)
 	return err
 }
@@ -141,6 +146,7 @@ func (l *Loops) Start(live context.Context, group *errgroup.Group) {
 	group.Go(fault.Loop(live, "broker", l.Brokers.Run))
 	l.DataBroker.Start(live, group)
 	group.Go(fault.Loop(live, "routes", l.Ingress.Run))
+	group.Go(fault.Loop(live, "sleep", adopted(l.Sleep.Run)))
 	group.Go(fault.Loop(live, "deploy", adopted(l.Deploys.Run)))
 	group.Go(fault.Loop(live, "director", adopted(l.Director.Run)))
 }

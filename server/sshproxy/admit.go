@@ -59,6 +59,40 @@ func (p *Proxy) admit(ctx context.Context, user, code string) (target, error) {
 
 // admitKnown is admit for a user who is known.
 func (p *Proxy) admitKnown(ctx context.Context, at login, id cf.Identity) (target, error) {
+	to, refusal := p.admitOnce(ctx, at, id)
+	if refusal == errNotRunning && to.log.GUID != "" {
+		return p.admitAsleep(ctx, at, to)
+	}
+	return to, refusal
+}
+
+// admitAsleep is admitKnown for one who may enter an app whose instance is not there: it may
+// sleep.
+func (p *Proxy) admitAsleep(ctx context.Context, at login, to target) (target, error) {
+	release, err := p.hold(ctx, to.log.GUID)
+	if err != nil {
+		return target{}, errNotRunning
+	}
+	defer release()
+	user := to.user
+	err = p.Store.Read(ctx, func(tx *store.Tx) error {
+		e, err := find(tx, at)
+		if err != nil {
+			return err
+		}
+		to, err = e.instance(tx, at)
+		return err
+	})
+	if err != nil {
+		return target{}, errNotRunning
+	}
+	to.user = user
+	return to, nil
+}
+
+// admitOnce checks whether a user may enter, and finds the instance. If there is none it
+// returns whose app it is.
+func (p *Proxy) admitOnce(ctx context.Context, at login, id cf.Identity) (target, error) {
 	var to target
 	var refusal error
 	err := p.Store.Write(ctx, func(tx *store.Tx) error {
@@ -82,7 +116,9 @@ func (p *Proxy) admitKnown(ctx context.Context, at login, id cf.Identity) (targe
 			return err
 		}
 		if refusal == nil {
-			to, refusal = e.instance(tx, at)
+			if to, refusal = e.instance(tx, at); refusal != nil {
+				to.log.GUID = e.app.GUID
+			}
 			to.user = actor.GUID
 		}
 		return nil

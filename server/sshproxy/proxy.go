@@ -38,6 +38,9 @@ type Config struct {
 	// Attach starts the lifecycle's sshd in the container of an instance and
 	// gives its standard input and output.
 	Attach func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error)
+	// Hold wakes an app, if it sleeps, and keeps it awake until release is called; nil: apps
+	// do not sleep.
+	Hold func(ctx context.Context, appGUID string) (release func(), err error)
 	// Logs takes the lines that an app's log says of sessions.
 	Logs func(lrp.LogLine)
 	Log  *slog.Logger
@@ -166,6 +169,11 @@ func refuseAll(channels <-chan ssh.NewChannel, err error) {
 
 // session joins a user's connection to one to the container until either ends.
 func (p *Proxy) session(ctx context.Context, user ssh.Conn, channels <-chan ssh.NewChannel, to target, begun func()) error {
+	release, err := p.hold(ctx, to.log.GUID)
+	if err != nil {
+		return err
+	}
+	defer release()
 	pipe, err := p.enter(ctx, to)
 	if err != nil {
 		return err
@@ -193,6 +201,14 @@ func (p *Proxy) session(ctx context.Context, user ssh.Conn, channels <-chan ssh.
 	})
 	relay(channels, inner)
 	return nil
+}
+
+// hold wakes an app and keeps it awake.
+func (p *Proxy) hold(ctx context.Context, appGUID string) (release func(), err error) {
+	if p.Hold == nil {
+		return func() {}, nil
+	}
+	return p.Hold(ctx, appGUID)
 }
 
 // enter opens a connection to an sshd in the container: the one that the instance
