@@ -22,7 +22,9 @@ ONCE_WEB     = .ci/once web ./web ./server/console ./server/machine test/e2e/web
 SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
 STARTER    := runtime/container/starter/program/bin/starter
-HELPERS    := runtime/lifecycle/bin/lifecycle runtime/lifecycle/bin/launcher runtime/lifecycle/bin/init runtime/lifecycle/bin/fetch $(STARTER)
+PROGRAMS   := $(addprefix runtime/lifecycle/bin/,lifecycle launcher init fetch) $(STARTER)
+# As the daemon embeds them.
+HELPERS    := $(foreach p,$(PROGRAMS),$(subst /bin/,/packed/,$(p)).zst)
 SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' -o -path 'web/dist/*' -type f 2>/dev/null) go.mod
 
 .DEFAULT_GOAL := help
@@ -48,21 +50,32 @@ release: ## make tarballs and Debian packages of HEAD for amd64 and arm64, with 
 
 # The programs that run inside containers: static, and in any image.
 runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/contract -name '*.go') go.mod
+	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle
 
 runtime/lifecycle/bin/launcher: $(shell find cmd/lifecycle/launcher cmd/lifecycle/launch cmd/lifecycle/vcap runtime/contract -name '*.go') go.mod
+	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/launcher
 
 runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
+	@mkdir -p $(@D)
 	cmd/lifecycle/init/build $@
 
 runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch rootfs/unpack runtime/contract runtime/gitpack -name '*.go' 2>/dev/null) go.mod
+	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
 
 # The program that starts containers, static as well: libcontainer executes it in any image. Its seccomp filter is ours.
 $(STARTER): $(shell find cmd/starter runtime/container/starter -name '*.go' 2>/dev/null) go.mod
 	@.ci/deps build
+	@mkdir -p $(@D)
 	go build -tags "netgo osusergo" -ldflags "-s -w -extldflags=-static" -o $@ ./cmd/starter
+
+runtime/lifecycle/packed/%.zst: runtime/lifecycle/bin/%
+	go run ./.ci/compress $< $@
+
+$(subst /bin/,/packed/,$(STARTER)).zst: $(STARTER)
+	go run ./.ci/compress $< $@
 
 .PHONY: demo
 demo: build ## run the demo: a daemon, an app pushed from source, its page
@@ -199,4 +212,4 @@ bench: build ## measure, side by side with runc, podman and nginx
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin $(HELPERS)
+	rm -rf bin $(PROGRAMS) $(HELPERS)

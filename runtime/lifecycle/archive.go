@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"archive/tar"
-	"fmt"
 	"io"
 	"maps"
 	"path"
@@ -27,14 +26,7 @@ func WriteTar(w io.Writer) error {
 		}
 	}
 	for _, name := range inImages() {
-		program, err := programs.ReadFile("bin/" + name)
-		if err != nil {
-			return fmt.Errorf("%w (%s is missing)", errNotBuilt, name)
-		}
-		if err := t.WriteHeader(&tar.Header{Name: path.Join(place, name), Mode: 0o755, Size: int64(len(program)), ModTime: time.Unix(0, 0)}); err != nil {
-			return err
-		}
-		if _, err := t.Write(program); err != nil {
+		if err := writeProgram(t, path.Join(place, name), name); err != nil {
 			return err
 		}
 	}
@@ -52,4 +44,17 @@ func WriteTar(w io.Writer) error {
 		}
 	}
 	return t.Close()
+}
+
+func writeProgram(t *tar.Writer, at, name string) error {
+	program, err := open(programs, name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = program.Close() }()
+	if err := t.WriteHeader(&tar.Header{Name: at, Mode: 0o755, Size: program.Size, ModTime: time.Unix(0, 0)}); err != nil {
+		return err
+	}
+	_, err = io.Copy(t, program)
+	return err
 }

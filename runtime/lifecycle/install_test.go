@@ -4,16 +4,27 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
 	"cupola/runtime/contract"
+	"cupola/runtime/packed"
 )
 
 func TestInstallProgramReplacesOnlyWhatDiffers(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "lifecycle")
-	programs := fstest.MapFS{"bin/lifecycle": {Data: []byte("one"), Mode: 0o644}}
+	one, two := strings.Repeat("one ", 1000), strings.Repeat("two ", 1000)
+	pack := func(program string) []byte {
+		t.Helper()
+		b, err := packed.Pack([]byte(program))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	programs := fstest.MapFS{"packed/lifecycle.zst": {Data: pack(one), Mode: 0o644}}
 	install := func() os.FileInfo {
 		t.Helper()
 		if err := installProgram(programs, dir, "lifecycle"); err != nil {
@@ -32,9 +43,9 @@ func TestInstallProgramReplacesOnlyWhatDiffers(t *testing.T) {
 	if again := install(); !os.SameFile(first, again) {
 		t.Error("an equal program was replaced")
 	}
-	programs["bin/lifecycle"].Data = []byte("two")
+	programs["packed/lifecycle.zst"].Data = pack(two)
 	second := install()
-	if text, err := os.ReadFile(path); err != nil || string(text) != "two" || os.SameFile(first, second) {
+	if text, err := os.ReadFile(path); err != nil || string(text) != two || os.SameFile(first, second) {
 		t.Errorf("got %q, %v; want the new program in a new file", text, err)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {

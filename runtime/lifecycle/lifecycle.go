@@ -16,9 +16,10 @@ import (
 
 	"cupola/runtime/contract"
 	"cupola/runtime/durable"
+	"cupola/runtime/packed"
 )
 
-//go:embed all:bin
+//go:embed all:packed
 var programs embed.FS
 
 // installed are the programs of containers here.
@@ -57,25 +58,25 @@ func Install(dir string) error {
 }
 
 func installProgram(programs fs.FS, dir, name string) error {
-	f, err := programs.Open("bin/" + name)
+	program, err := open(programs, name)
 	if err != nil {
-		return fmt.Errorf("%w (%s is missing)", errNotBuilt, name)
+		return err
 	}
-	defer func() { _ = f.Close() }()
-	program := f.(io.ReadSeeker) // embed promises it for files
+	defer func() { _ = program.Close() }()
+	head, err := io.ReadAll(io.LimitReader(program, headSize))
+	if err != nil {
+		return fmt.Errorf("unpack %s: %w", name, err)
+	}
 	path := filepath.Join(dir, name)
-	if sameProgram(path, f) {
+	if sameProgram(path, program.Size, head) {
 		return nil
-	}
-	if _, err := program.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("install %s: %w", name, err)
 	}
 	temp, err := os.CreateTemp(dir, "."+name+"-*")
 	if err != nil {
 		return fmt.Errorf("install %s: %w", name, err)
 	}
 	defer func() { _ = os.Remove(temp.Name()) }() // renamed when all went well
-	_, err = io.Copy(temp, program)
+	_, err = io.Copy(temp, io.MultiReader(bytes.NewReader(head), program))
 	err = errors.Join(err, temp.Chmod(0o755), temp.Close())
 	if err == nil {
 		err = durable.Rename(temp.Name(), path)
@@ -86,19 +87,23 @@ func installProgram(programs fs.FS, dir, name string) error {
 	return nil
 }
 
+func open(programs fs.FS, name string) (*packed.Program, error) {
+	p, err := packed.Open(programs, "packed/"+name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w (%s is missing)", errNotBuilt, name)
+	}
+	return p, err
+}
+
 // headSize is how much of a program is compared. It holds the linker's build
-// ID, which is a hash of the whole; comparing all of it would only make all
-// of it resident in the daemon.
+// ID, which is a hash of the whole; all of it would only have to be unpacked.
 const headSize = 64 << 10
 
-// sameProgram reports whether the file at path is the embedded program.
-func sameProgram(path string, program fs.File) bool {
-	want, err := program.Stat()
-	if err != nil {
-		return false
-	}
+// sameProgram reports whether the file at path is the embedded program of that
+// size and beginning.
+func sameProgram(path string, size int64, head []byte) bool {
 	info, err := os.Lstat(path)
-	if err != nil || info.Size() != want.Size() || info.Mode() != 0o755 {
+	if err != nil || info.Size() != size || info.Mode() != 0o755 {
 		return false
 	}
 	f, err := os.Open(path)
@@ -106,9 +111,8 @@ func sameProgram(path string, program fs.File) bool {
 		return false
 	}
 	defer f.Close()
-	a, errA := io.ReadAll(io.LimitReader(f, headSize))
-	b, errB := io.ReadAll(io.LimitReader(program, headSize))
-	return errA == nil && errB == nil && bytes.Equal(a, b)
+	begins, err := io.ReadAll(io.LimitReader(f, headSize))
+	return err == nil && bytes.Equal(begins, head)
 }
 
 func installLink(path, target string) error {

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/packed"
 )
 
-//go:embed all:bin
+//go:embed all:packed
 var programs embed.FS
 
 // errNotBuilt is what Open returns in a binary made by a bare `go build`.
@@ -23,19 +26,26 @@ var errNotBuilt = errors.New("built without the program that starts containers: 
 // kernel allows no executable memory (vm.memfd_noexec=2) the copy is a file
 // without a name in dir; libcontainer then protects it itself.
 func Open(dir string) (*os.File, error) {
-	program, err := programs.Open("bin/starter")
-	if err != nil {
-		return nil, errNotBuilt
-	}
-	defer program.Close()
-	f, err := sealed(program)
+	f, err := copied(sealed)
 	if errors.Is(err, unix.EACCES) {
-		f, err = nameless(program, dir)
+		f, err = copied(func(program io.Reader) (*os.File, error) { return nameless(program, dir) })
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNotBuilt
 	}
 	if err != nil {
 		return nil, fmt.Errorf("copy the program that starts containers: %w", err)
 	}
 	return f, nil
+}
+
+func copied(to func(io.Reader) (*os.File, error)) (*os.File, error) {
+	p, err := packed.Open(programs, "packed/starter")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = p.Close() }()
+	return to(p)
 }
 
 func sealed(program io.Reader) (*os.File, error) {
