@@ -72,10 +72,10 @@ $(STARTER): $(shell find cmd/starter runtime/container/starter -name '*.go' 2>/d
 	go build -tags "netgo osusergo" -ldflags "-s -w -extldflags=-static" -o $@ ./cmd/starter
 
 runtime/lifecycle/packed/%.zst: runtime/lifecycle/bin/%
-	go run ./.ci/compress $< $@
+	GOOS= GOARCH= CC= go run ./.ci/compress $< $@
 
 $(subst /bin/,/packed/,$(STARTER)).zst: $(STARTER)
-	go run ./.ci/compress $< $@
+	GOOS= GOARCH= CC= go run ./.ci/compress $< $@
 
 .PHONY: demo
 demo: build ## run the demo: a daemon, an app pushed from source, its page
