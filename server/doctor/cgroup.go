@@ -57,7 +57,7 @@ func (m *machine) cgroup2(root string) Result {
 	have := strings.Fields(m.read(filepath.Join(root, "cgroup.controllers")))
 	part := m.exists(filepath.Join(root, "cgroup.type")) // the true root has no type
 	if missing := without(limiting(), have); len(missing) > 0 {
-		return failure("cgroup v2 lacks the controllers "+strings.Join(missing, ", "), enableMissing(part, missing))
+		return failure("cgroup v2 lacks the controllers "+strings.Join(missing, ", "), m.enableMissing(part, missing))
 	}
 	if !m.superuser {
 		return fine("v2 with memory, cpu, pids")
@@ -78,14 +78,14 @@ func (m *machine) cgroup2(root string) Result {
 
 // enableMissing returns the fix for missing controllers. In a part of the
 // hierarchy, its creator has to delegate them.
-func enableMissing(part bool, missing []string) string {
+func (m *machine) enableMissing(part bool, missing []string) string {
 	switch {
 	case part:
 		return "run cupola on the machine itself, or in a container that is --privileged --cgroupns=host; under systemd, with Delegate=yes"
 	case slices.Contains(missing, "memory"):
-		return bootWith("cgroup_enable=memory")
+		return m.bootWith("cgroup_enable=memory")
 	}
-	return bootWith("cgroup_no_v1=all") + "   # if cgroup v1 has them: grep cgroup /proc/mounts"
+	return m.bootWith("cgroup_no_v1=all") + "   # if cgroup v1 has them: grep cgroup /proc/mounts"
 }
 
 // moveProcesses moves all processes of a container whose cgroup is its root
@@ -156,7 +156,7 @@ func (m *machine) swap(context.Context) Result {
 		limited = m.any(h.unified, "*/memory.swap.max") || !m.any(h.unified, "*/memory.max")
 	}
 	if !limited {
-		return warning("the kernel does not account swap: an app over its memory limit swaps before it is killed", bootWith("swapaccount=1"))
+		return warning("the kernel does not account swap: an app over its memory limit swaps before it is killed", m.bootWith("swapaccount=1"))
 	}
 	return fine("accounted; apps get none")
 }
@@ -164,11 +164,6 @@ func (m *machine) swap(context.Context) Result {
 func (m *machine) any(dir, pattern string) bool {
 	found, _ := filepath.Glob(m.path(filepath.Join(dir, pattern))) // the patterns are well-formed
 	return len(found) > 0
-}
-
-// bootWith returns the command that adds a kernel parameter on Debian and Ubuntu.
-func bootWith(parameter string) string {
-	return fmt.Sprintf(`sudo sed -i 's/^GRUB_CMDLINE_LINUX="/&%s /' /etc/default/grub && sudo update-grub && sudo reboot`, parameter)
 }
 
 func without(list, gone []string) []string {

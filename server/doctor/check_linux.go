@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"strings"
 	"sync"
 )
 
@@ -14,6 +15,7 @@ type check struct {
 func (m *machine) checks() []check {
 	return []check{
 		{"root", false, m.privileges},
+		{"platform", false, m.platform},
 		{"kernel", false, m.kernel},
 		{"namespaces", true, m.userns},
 		{"cgroup", false, m.cgroup},
@@ -68,5 +70,23 @@ func (m *machine) check(ctx context.Context) []Result {
 		})
 	}
 	wg.Wait()
+	pointToCause(results)
 	return results
+}
+
+// pointToCause replaces the fixes of what a missing privilege alone forbids: where root
+// or the platform lacks privileges, nothing else helps before.
+func pointToCause(results []Result) {
+	cause := ""
+	for _, r := range results {
+		if (r.Name == "root" || r.Name == "platform") && r.Level == Fail && cause == "" {
+			cause = r.Name
+		}
+	}
+	for i, r := range results {
+		forbidden := strings.Contains(r.Detail, "operation not permitted") || strings.Contains(r.Detail, "read-only file system")
+		if cause != "" && r.Level != OK && forbidden {
+			results[i].Fix = "mend '" + cause + "' first: see above"
+		}
+	}
 }

@@ -40,7 +40,7 @@ func parseVersion(release string) (v version, ok bool) {
 }
 
 func (m *machine) kernel(context.Context) Result {
-	const fix = "sudo apt-get update && sudo apt-get -y full-upgrade && sudo reboot   # or a newer release of the distribution"
+	fix := m.upgrade()
 	release := m.read("proc/sys/kernel/osrelease")
 	v, ok := parseVersion(release)
 	switch {
@@ -57,7 +57,7 @@ func (m *machine) kernel(context.Context) Result {
 func (m *machine) seccomp(context.Context) Result {
 	actions := m.read("proc/sys/kernel/seccomp/actions_avail")
 	if actions == "" {
-		return failure("the kernel has no system call filters", "boot a kernel with CONFIG_SECCOMP_FILTER=y: sudo apt-get install -y linux-image-$(dpkg --print-architecture)")
+		return failure("the kernel has no system call filters", "boot a kernel with CONFIG_SECCOMP_FILTER=y: "+m.upgrade())
 	}
 	return fine("system call filters")
 }
@@ -67,6 +67,8 @@ func (m *machine) modules(context.Context) Result {
 	switch {
 	case m.read("sys/fs/selinux/enforce") == "1":
 		return warning("SELinux is enforcing; cupola sets no labels", "sudo setenforce 0   # if containers do not start; 'ausearch -m avc' lists denials")
+	case m.read("sys/module/apparmor/parameters/enabled") == "Y" && m.read("proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return fine("AppArmor, which keeps unprivileged programs from user namespaces: cupola makes containers as root, and in them no program may make any")
 	case m.read("sys/module/apparmor/parameters/enabled") == "Y":
 		return fine("AppArmor, which does not confine cupola's containers")
 	}

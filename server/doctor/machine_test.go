@@ -66,8 +66,8 @@ func TestChecks(t *testing.T) {
 		fix    string
 	}{
 		{"kernel", map[string]string{"proc/sys/kernel/osrelease": "6.1.0-18-amd64\n"}, nil, (*machine).kernel, OK, "Linux 6.1.0-18-amd64", ""},
-		{"untried kernel", map[string]string{"proc/sys/kernel/osrelease": "5.10.0"}, nil, (*machine).kernel, Warn, "older than 5.15", "full-upgrade"},
-		{"old kernel", map[string]string{"proc/sys/kernel/osrelease": "4.19.0"}, nil, (*machine).kernel, Fail, "older than 5.10", "full-upgrade"},
+		{"untried kernel", map[string]string{"proc/sys/kernel/osrelease": "5.10.0", "etc/os-release": debian12}, nil, (*machine).kernel, Warn, "older than 5.15", "full-upgrade"},
+		{"old kernel", map[string]string{"proc/sys/kernel/osrelease": "4.19.0", "etc/os-release": debian12}, nil, (*machine).kernel, Fail, "older than 5.10", "full-upgrade"},
 		{"odd kernel", map[string]string{"proc/sys/kernel/osrelease": "x"}, nil, (*machine).kernel, Warn, "cannot parse", "uname"},
 
 		{"cgroup v2", map[string]string{"proc/self/mountinfo": mountsV2, "sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory pids", "sys/fs/cgroup/cgroup.subtree_control": "memory pids"}, root, (*machine).cgroup, OK, "v2 with", ""},
@@ -90,9 +90,10 @@ func TestChecks(t *testing.T) {
 		{"swap not of v2", map[string]string{"proc/swaps": oneSwap, "proc/self/mountinfo": mountsV2, "sys/fs/cgroup/a/memory.max": ""}, nil, (*machine).swap, Warn, "does not account", "swapaccount=1"},
 
 		{"seccomp", map[string]string{"proc/sys/kernel/seccomp/actions_avail": "kill_process errno"}, nil, (*machine).seccomp, OK, "filters", ""},
-		{"no seccomp", nil, nil, (*machine).seccomp, Fail, "no system call filters", "linux-image"},
+		{"no seccomp", map[string]string{"etc/os-release": debian12}, nil, (*machine).seccomp, Fail, "no system call filters", "full-upgrade"},
 		{"selinux", map[string]string{"sys/fs/selinux/enforce": "1"}, nil, (*machine).modules, Warn, "SELinux", "setenforce 0"},
 		{"apparmor", map[string]string{"sys/module/apparmor/parameters/enabled": "Y\n"}, nil, (*machine).modules, OK, "AppArmor", ""},
+		{"apparmor of ubuntu 24.04", map[string]string{"sys/module/apparmor/parameters/enabled": "Y\n", "proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}, nil, (*machine).modules, OK, "cupola makes containers as root", ""},
 		{"no module", nil, nil, (*machine).modules, OK, "neither", ""},
 
 		{"forwarding", map[string]string{"proc/sys/net/ipv4/ip_forward": "1\n"}, nil, (*machine).forward, OK, "on", ""},
@@ -188,9 +189,9 @@ func TestJudgements(t *testing.T) {
 		level  Level
 		detail string
 	}{
-		{"quota", judgeQuota("loop ext4", "no project quota: …"), OK, "enforced by loop ext4"},
-		{"no mkfs", judgeQuota("plain directory", "mkfs.ext4 is not there"), Warn, "fill the disk"},
-		{"no loop", judgeQuota("plain directory", "no loop device"), Warn, "fill the disk"},
+		{"quota", m.judgeQuota("loop ext4", "no project quota: …"), OK, "enforced by loop ext4"},
+		{"no mkfs", m.judgeQuota("plain directory", "mkfs.ext4 is not there"), Warn, "fill the disk"},
+		{"no loop", m.judgeQuota("plain directory", "no loop device"), Warn, "fill the disk"},
 		{"resolvers", judgeResolvers([]netip.AddrPort{netip.MustParseAddrPort("9.9.9.9:53")}), OK, "forwarded to 9.9.9.9"},
 		{"no resolvers", judgeResolvers(nil), Warn, "resolve only names of other apps"},
 		{"firewall", m.judgeFirewall(nil), OK, "no other firewall"},

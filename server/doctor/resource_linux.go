@@ -98,7 +98,7 @@ func (m *machine) judgeDisk(free, files, filesFree uint64) Result {
 	case inodes:
 		return warning(fmt.Sprintf("%d of %d inodes left for %s", filesFree, files, m.DataDir), m.elsewhere())
 	case free < 5*gib:
-		return warning(text, "sudo apt-get clean   # or "+m.elsewhere())
+		return warning(text, m.elsewhere())
 	}
 	return fine(text)
 }

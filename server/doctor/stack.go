@@ -42,15 +42,15 @@ func (m *machine) quota(context.Context) Result {
 	if err != nil {
 		return failed(err, newDir)
 	}
-	return judgeQuota(f.quota, f.quotaWhy)
+	return m.judgeQuota(f.quota, f.quotaWhy)
 }
 
-func judgeQuota(method, why string) Result {
+func (m *machine) judgeQuota(method, why string) Result {
 	switch {
 	case !strings.HasPrefix(method, "plain"):
 		return fine("enforced by " + method)
 	case strings.Contains(why, "mkfs"):
-		return warning("apps can fill the disk: "+why, "sudo apt-get install -y e2fsprogs")
+		return warning("apps can fill the disk: "+why, m.install("e2fsprogs"))
 	}
 	return warning("apps can fill the disk: "+why, "sudo modprobe loop")
 }

@@ -15,14 +15,14 @@ func (m *machine) templates(ctx context.Context) Result {
 	if err != nil {
 		return failed(err, newDir)
 	}
-	return judgeTemplates(version, f.stack)
+	return m.judgeTemplates(version, f.stack)
 }
 
-func judgeTemplates(version, stack string) Result {
+func (m *machine) judgeTemplates(version, stack string) Result {
 	const without = "cupola renders simple ones; others need Ruby in a release image"
 	switch {
 	case version == "":
-		return fine(without + " (or on this machine: apt-get install ruby)")
+		return fine(without + " (or on this machine: " + m.install("ruby") + ")")
 	case stack != "host":
 		return fine(without + " (ruby " + version + " is installed, but containers cannot use this machine's programs)")
 	}

@@ -57,7 +57,7 @@ func (m *machine) userns(ctx context.Context) Result {
 	}
 	program, err := exec.LookPath("true")
 	if err != nil {
-		return warning("not checked: there is no program 'true'", "sudo apt-get install -y coreutils")
+		return warning("not checked: there is no program 'true'", m.install("coreutils"))
 	}
 	cmd := exec.CommandContext(ctx, program)
 	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: int(m.IDMap.Base), Size: int(m.IDMap.Size)}}
