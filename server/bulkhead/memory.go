@@ -40,7 +40,7 @@ func ProtectMemory(log *slog.Logger) {
 // there is none or that is less. 0: unknown. root is "/" but in tests.
 func memoryLimit(root string) int64 {
 	limit := int64(math.MaxInt64)
-	if total := memTotal(root); total > 0 {
+	if total := meminfo(root, "MemTotal:"); total > 0 {
 		limit = total / 2
 	}
 	text, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
@@ -79,13 +79,45 @@ func cgroupLimit(base, path, file string) int64 {
 	}
 }
 
-func memTotal(root string) int64 {
-	text, _ := os.ReadFile(filepath.Join(root, "proc/meminfo"))
+// Memory is what containers can have together, in bytes, and what of it is free: the
+// machine's memory, or, where this machine is a container, the limit of the cgroup in
+// which containers' cgroups are made. Zero is unknown. root is "/" but in tests.
+func Memory(root string) (total, free int64) {
+	total, free = meminfo(root, "MemTotal:"), meminfo(root, "MemAvailable:")
+	for _, at := range []struct{ dir, limit, use, cache string }{
+		{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
+		{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+	} {
+		dir := filepath.Join(root, at.dir)
+		limit := number(filepath.Join(dir, at.limit))
+		if limit <= 0 || total > 0 && limit >= total {
+			continue
+		}
+		total = limit
+		used := number(filepath.Join(dir, at.use)) - field(filepath.Join(dir, "memory.stat"), at.cache)
+		free = min(free, max(0, limit-used))
+	}
+	return total, free
+}
+
+// number reads a file of one number; 0 for any other.
+func number(file string) int64 {
+	text, _ := os.ReadFile(file)
+	n, _ := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64) // v2 says "max" for none
+	return n
+}
+
+// field is a number behind a name in a file of such lines; 0 if it is not there.
+func field(file, name string) int64 {
+	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
-		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemTotal:" {
-			kb, _ := strconv.ParseInt(fields[1], 10, 64)
-			return kb << 10
+		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == name {
+			n, _ := strconv.ParseInt(fields[1], 10, 64)
+			return n
 		}
 	}
 	return 0
 }
+
+// meminfo is a field of meminfo in bytes.
+func meminfo(root, name string) int64 { return field(filepath.Join(root, "proc/meminfo"), name) << 10 }

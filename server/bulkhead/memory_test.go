@@ -36,3 +36,33 @@ func TestMemoryLimit(t *testing.T) {
 		}
 	}
 }
+
+func TestMemory(t *testing.T) {
+	const machine = "MemTotal:        8388608 kB\nMemAvailable:    4194304 kB\n"
+	for _, c := range []struct {
+		name        string
+		files       map[string]string
+		total, free int64
+	}{
+		{"nothing is known", nil, 0, 0},
+		{"a machine", map[string]string{"proc/meminfo": machine}, 8 << 30, 4 << 30},
+		{"a container, v2", map[string]string{"proc/meminfo": machine, "sys/fs/cgroup/memory.max": "1073741824\n", "sys/fs/cgroup/memory.current": "300000000\n", "sys/fs/cgroup/memory.stat": "anon 1\ninactive_file 100000000\n"}, 1 << 30, 1<<30 - 200_000_000},
+		{"a container, v1", map[string]string{"proc/meminfo": machine, "sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "2000000000\n"}, 1 << 30, 0},
+		{"without a limit, v1", map[string]string{"proc/meminfo": machine, "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 8 << 30, 4 << 30},
+		{"without a limit, v2", map[string]string{"proc/meminfo": machine, "sys/fs/cgroup/memory.max": "max\n"}, 8 << 30, 4 << 30},
+	} {
+		root := t.TempDir()
+		for name, text := range c.files {
+			name = filepath.Join(root, name)
+			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if total, free := Memory(root); total != c.total || free != c.free {
+			t.Errorf("%s: got %d, %d; want %d, %d", c.name, total, free, c.total, c.free)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"cupola/runtime/cell"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
+	"cupola/server/bulkhead"
 	"cupola/server/databroker"
 )
 
@@ -40,11 +41,10 @@ func (m Machine) Presence() lrp.Cell {
 }
 
 func memoryMB() int {
-	var info syscall.Sysinfo_t
-	if err := syscall.Sysinfo(&info); err != nil {
-		return 1 << 10
+	if total, _ := bulkhead.Memory("/"); total > 0 {
+		return int(total >> 20)
 	}
-	return int(info.Totalram * uint64(info.Unit) >> 20)
+	return 1 << 10
 }
 
 // cells are the cells of the configuration; without one, the machine is one.

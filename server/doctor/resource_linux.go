@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"cupola/server/admin/archive"
+	"cupola/server/bulkhead"
 )
 
 const (
@@ -120,17 +119,15 @@ func (m *machine) traversable(context.Context) Result {
 	}
 }
 
+// memory checks what containers can have together.
 func (m *machine) memory(context.Context) Result {
-	fields := map[string]uint64{}
-	for line := range strings.Lines(m.read("proc/meminfo")) {
-		name, value, _ := strings.Cut(line, ":")
-		n, _ := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-		fields[name] = n * kib
-	}
-	total, free := fields["MemTotal"], fields["MemAvailable"]
-	text := fmt.Sprintf("%s free of %s", sizeText(free), sizeText(total))
-	if free < 512*mib {
-		return warning(text+": staging an app may need 1 GB", "ps aux --sort=-rss | head   # and stop unneeded processes")
+	total, free := bulkhead.Memory(m.root)
+	text := fmt.Sprintf("%s free of %s", sizeText(uint64(free)), sizeText(uint64(total)))
+	switch {
+	case free < 256*mib:
+		return warning(text+": too little to stage most apps", "ps aux --sort=-rss | head   # and stop unneeded processes, or add memory")
+	case free < 512*mib:
+		return warning(text+fmt.Sprintf(": a staging gets %s, and needs more for some toolchains", sizeText(uint64(total)/2)), "ps aux --sort=-rss | head   # and stop unneeded processes")
 	}
 	return fine(text)
 }
