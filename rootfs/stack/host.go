@@ -3,6 +3,7 @@ package stack
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +21,17 @@ var hostDirs = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 
 // hostEtc are the files below /etc that programs in /usr cannot do without. Not /etc/ssl as a whole: it holds private/.
 var hostEtc = []string{"etc/alternatives", "etc/ld.so.cache", "etc/java-*-openjdk"}
+
+// hostTrust is what programs read beside where Fedora, RHEL and Arch keep CA certificates, a JVM's
+// configuration and which ciphers are allowed. Not /etc/pki as a whole: it holds private/, too.
+var hostTrust = []string{"etc/pki/tls/certs", "etc/pki/ca-trust/extracted", "etc/pki/java", "etc/ca-certificates/extracted", "etc/crypto-policies", "etc/java"}
+
+// bundles are where machines keep the CA certificates that they trust as one file, beside system.CABundle:
+// Fedora and RHEL, and openSUSE.
+var bundles = []string{"etc/pki/tls/certs/ca-bundle.crt", "var/lib/ca-certificates/ca-bundle.pem", system.CABundle}
+
+// maxBundle bounds such a file, in bytes.
+const maxBundle = 4 << 20
 
 // hostHidden are places below /usr where machines keep configuration and data of their own instead of programs.
 var hostHidden = []string{"usr/local/etc", "usr/local/var"}
@@ -44,6 +56,9 @@ func viewHost(root, empty string) hostView {
 		}
 	}
 	v.certificates(root)
+	for _, name := range hostTrust {
+		v.mirrorDir(root, name)
+	}
 	for _, name := range hostHidden {
 		if st, err := os.Stat(filepath.Join(root, name)); err == nil && st.IsDir() {
 			v.binds = append(v.binds, Bind{Source: empty, Destination: "/" + name, ReadOnly: true})
@@ -84,8 +99,23 @@ func (v *hostView) bind(root, name string, isDir bool) {
 	v.binds = append(v.binds, Bind{Source: filepath.Join(root, name), Destination: "/" + name, ReadOnly: true})
 }
 
-// certificates shows the machine's CA certificates, with those an operator added, when they are whole in /etc/ssl/certs;
-// machines that keep them elsewhere, or none, get Mozilla's.
+// mirrorDir is mirror for a directory that others must be made for first.
+func (v *hostView) mirrorDir(root, name string) {
+	if st, err := os.Lstat(filepath.Join(root, name)); err != nil || !st.IsDir() {
+		return
+	}
+	at := ""
+	for part := range strings.SplitSeq(path.Dir(name), "/") {
+		at = path.Join(at, part)
+		if !slices.ContainsFunc(v.nodes, func(n tree.Node) bool { return n.Path == at }) {
+			v.nodes = append(v.nodes, tree.Dir(at, 0o755))
+		}
+	}
+	v.bind(root, name, true)
+}
+
+// certificates shows the machine's CA certificates, with those an operator added: the directory /etc/ssl/certs if they
+// are whole in it, else a copy of the file that has them; machines without one get Mozilla's.
 func (v *hostView) certificates(root string) {
 	name := filepath.Join(root, system.CABundle)
 	if st, err := os.Lstat(name); err == nil && st.Mode().IsRegular() && st.Size() > 0 && st.Mode().Perm()&0o004 != 0 {
@@ -94,7 +124,21 @@ func (v *hostView) certificates(root string) {
 			return
 		}
 	}
-	v.nodes = append(v.nodes, tree.File(system.CABundle, system.CACertificates()), tree.Link("etc/ssl/cert.pem", "certs/ca-certificates.crt"))
+	v.nodes = append(v.nodes, tree.File(system.CABundle, bundleOf(root)), tree.Link("etc/ssl/cert.pem", "certs/ca-certificates.crt"))
+}
+
+// bundleOf is the machine's file of CA certificates, or Mozilla's.
+func bundleOf(root string) string {
+	for _, name := range bundles {
+		file := filepath.Join(root, name)
+		if st, err := os.Stat(file); err != nil || !st.Mode().IsRegular() || st.Size() > maxBundle || st.Mode().Perm()&0o004 == 0 {
+			continue
+		}
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), "-----BEGIN CERTIFICATE-----") {
+			return string(text)
+		}
+	}
+	return system.CACertificates()
 }
 
 // release is the os-release file of the machine.

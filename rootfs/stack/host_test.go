@@ -36,7 +36,12 @@ func TestViewHost(t *testing.T) {
 		},
 		{
 			"certificates elsewhere", []string{"usr/bin/env", "bin -> usr/bin", "etc/pki/tls/certs/ca.crt", "etc/ssl/certs -> ../pki/tls/certs"},
-			[]string{"/usr"}, []string{"bin -> usr/bin"},
+			[]string{"/usr", "/etc/pki/tls/certs"}, []string{"bin -> usr/bin"},
+		},
+		{
+			"fedora", []string{"usr/bin/env", "bin -> usr/bin", "etc/pki/tls/certs/ca-bundle.crt", "etc/pki/tls/private/key", "etc/pki/ca-trust/extracted/pem/a", "etc/pki/java/cacerts", "etc/crypto-policies/config", "etc/java/java-17-openjdk/x",
+				"etc/ssl/certs -> ../pki/tls/certs"},
+			[]string{"/usr", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/pki/java", "/etc/crypto-policies", "/etc/java"}, []string{"bin -> usr/bin"},
 		},
 	}
 	for _, c := range cases {
@@ -103,4 +108,35 @@ func read(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestBundleOf finds the machine's CA certificates where distributions keep them.
+func TestBundleOf(t *testing.T) {
+	t.Parallel()
+	const own = "# the operator's\n-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+	for name, c := range map[string]struct {
+		file, text string
+		mode       os.FileMode
+		own        bool
+	}{
+		"fedora":       {"etc/pki/tls/certs/ca-bundle.crt", own, 0o644, true},
+		"suse":         {"var/lib/ca-certificates/ca-bundle.pem", own, 0o644, true},
+		"arch":         {system.CABundle, own, 0o644, true},
+		"nothing":      {"etc/other", own, 0o644, false},
+		"not for all":  {"etc/pki/tls/certs/ca-bundle.crt", own, 0o600, false},
+		"no PEM":       {"etc/pki/tls/certs/ca-bundle.crt", "TRUSTED", 0o644, false},
+		"far too long": {"etc/pki/tls/certs/ca-bundle.crt", own + strings.Repeat("\n", maxBundle), 0o644, false},
+	} {
+		root := t.TempDir()
+		file := filepath.Join(root, c.file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(c.text), c.mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := bundleOf(root); (got == own) != c.own || strings.Count(got, "BEGIN CERTIFICATE") < 1 {
+			t.Errorf("%s: got %d bytes; want the machine's own: %t", name, len(got), c.own)
+		}
+	}
 }
