@@ -48,6 +48,12 @@ bin/cupola: $(SOURCES) $(HELPERS)
 release: ## make tarballs and Debian packages of HEAD for amd64 and arm64, with checksums and an SBOM, in bin/release
 	.ci/release bin/release
 
+# Without Go, or with an old one, everything else fails first, and less clearly.
+.PHONY: go
+go:
+	@.ci/deps go
+$(HELPERS) bin/cupola: | go
+
 # The programs that run inside containers: static, and in any image.
 runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/contract -name '*.go') go.mod
 	@mkdir -p $(@D)
