@@ -3,8 +3,8 @@ package director
 import (
 	"slices"
 
+	"cupola/runtime/suggest"
 	"cupola/server/bosh/manifest"
-	"cupola/server/bosh/suggest"
 	"cupola/store"
 	"cupola/store/cf"
 )

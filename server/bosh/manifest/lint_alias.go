@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cupola/server/bosh/suggest"
+	"cupola/runtime/suggest"
 )
 
 // aliases checks the names in DNS that a job gives.

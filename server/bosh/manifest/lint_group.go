@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"cupola/server/bosh/suggest"
+	"cupola/runtime/suggest"
 )
 
 func (l *linter) groups() {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cupola/server/bosh/suggest"
+	"cupola/runtime/suggest"
 )
 
 func (l *linter) jobs(g *InstanceGroup) {

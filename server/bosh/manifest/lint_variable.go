@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/suggest"
 	"cupola/server/bosh/interpolate"
-	"cupola/server/bosh/suggest"
 	"cupola/server/bosh/tree"
 	"cupola/server/bosh/variables"
 )

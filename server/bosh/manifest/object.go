@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"cupola/server/bosh/suggest"
+	"cupola/runtime/suggest"
 	"cupola/server/bosh/tree"
 )
 

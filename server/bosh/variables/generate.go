@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cupola/runtime/fault"
-	"cupola/server/bosh/suggest"
+	"cupola/runtime/suggest"
 )
 
 // Request is what Generate works from.

@@ -16,15 +16,21 @@ func Hint(name string, candidates []string) string {
 	return ""
 }
 
-// Name returns the candidate within a few typing errors of name, or "".
-func Name(name string, candidates []string) (best string) {
-	const maxLen, maxCandidates = 64, 200
+// Name returns the candidate within a few typing errors of name, or ""; of the first 200 candidates.
+func Name(name string, candidates []string) string {
+	const maxCandidates = 200
+	return Nearest(name, candidates[:min(len(candidates), maxCandidates)])
+}
+
+// Nearest is Name for any number of candidates.
+func Nearest(name string, candidates []string) (best string) {
+	const maxLen = 64
 	name = strings.ToLower(name[:min(len(name), maxLen)])
 	if word, _, ok := strings.Cut(name, " "); ok {
 		name = word
 	}
 	least := 1 + min(3, len(name)/3)
-	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
+	for _, c := range candidates {
 		if short := len(name) - len(c); short > least || -short > least {
 			continue
 		}
