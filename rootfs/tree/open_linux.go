@@ -37,12 +37,21 @@ func OpenDir(root *os.File, name string) (*os.File, error) {
 // OpenRegular opens a regular file, never through a link at its end. It does not wait: a FIFO without a writer would block
 // for ever.
 func OpenRegular(root *os.File, name string) (*os.File, error) {
-	f, err := openIn(root, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
+	return openOnly(root, name, unix.O_NOFOLLOW, fs.FileMode.IsRegular)
+}
+
+// Find opens a regular file or a directory as OpenRegular does, and through a link at its end, too.
+func Find(root *os.File, name string) (*os.File, error) {
+	return openOnly(root, name, 0, func(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() })
+}
+
+func openOnly(root *os.File, name string, flags uint64, accepted func(fs.FileMode) bool) (*os.File, error) {
+	f, err := openIn(root, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|flags)
 	if err != nil {
 		return nil, err
 	}
 	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
+	if err == nil && !accepted(st.Mode()) {
 		err = errors.New("not a regular file")
 	}
 	if err != nil {
@@ -143,4 +152,23 @@ func CopyRoot(to, from string) error {
 		}
 	}
 	return errors.Join(os.Chmod(to, st.Mode()), os.Chtimes(to, time.Time{}, st.ModTime()))
+}
+
+// ReadLink is where a symbolic link points to; "" if the name is none.
+func ReadLink(root *os.File, name string) (string, error) {
+	f, err := openIn(root, name, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return "", err
+	}
+	to := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(int(f.Fd()), "", to)
+	if err != nil {
+		return "", err
+	}
+	return string(to[:n]), nil
 }

@@ -521,6 +521,8 @@ func (r fakeRoots) Open(id, path string) (*os.File, error) {
 	return f, err
 }
 
+func (r fakeRoots) Find(id, path string) (*os.File, error) { return r.Open(id, path) }
+
 func (r fakeRoots) Pull(ctx context.Context, ref reference.Reference, o image.PullOptions) (image.Image, error) {
 	if err := r.call(ctx, "pull", ref.String()+" as "+o.Username); err != nil {
 		return image.Image{}, err

@@ -36,6 +36,7 @@ type instance struct {
 	entry    container.Process // how Attach enters; without Env where it was adopted
 	measured measured
 	usage    usage
+	errors   map[string]*lastLines // of processes, by source
 }
 
 func newInstance(c *Cell, spec lrp.Container) *instance {

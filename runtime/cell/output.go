@@ -49,7 +49,11 @@ func followFIFO(i *instance, at, source string) (output, error) {
 
 // sink passes on the lines of one process.
 func (i *instance) sink(source string) logs.Sink {
+	last := i.lastErrors(source)
 	return func(line []byte, stderr bool, at time.Time) {
+		if stderr {
+			last.add(line)
+		}
 		if source != "" {
 			i.cell.cfg.Logs(lrp.LogLine{Target: i.logTarget(source), At: at, Err: stderr, Text: bytes.Clone(line)})
 		}

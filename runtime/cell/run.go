@@ -74,8 +74,8 @@ func (p *performer) run(ctx context.Context, at string, r lrp.Run, source string
 			exceeded = graceOf(r)
 		}
 		p.line(source, false, exitLine(end.exit, exceeded))
-		if end.exit.OOM && p.spec.Domain == lrp.DomainApps {
-			p.line(source, true, p.memoryHint())
+		if hint := p.exitHint(r, source, end.exit); hint != "" {
+			p.line(source, true, hint)
 		}
 	}
 	p.exited(at, end.exit)

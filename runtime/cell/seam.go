@@ -64,6 +64,7 @@ type RootFS interface {
 	Extract(ctx context.Context, id, archive, dest string, owner tree.Owner) error
 	WriteFile(id, path string, content []byte, mode os.FileMode, uid, gid uint32) error
 	Open(id, path string) (*os.File, error)
+	Find(id, path string) (*os.File, error) // a directory, too, and through links
 	DiskUsage(id string) (int64, error)
 }
 

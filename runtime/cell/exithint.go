@@ -1,0 +1,105 @@
+package cell
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"cupola/runtime/container"
+	"cupola/runtime/contract"
+	"cupola/runtime/executable"
+	"cupola/runtime/lrp"
+)
+
+// exitHint says, for the app's developer, why a process of an app ended: what it needed and did not have. It is "" where the cell
+// knows no more than Diego says, and for clients of the BBS.
+func (p *performer) exitHint(r lrp.Run, source string, x container.Exit) string {
+	switch {
+	case p.spec.Domain != lrp.DomainApps || !x.Known:
+		return ""
+	case x.OOM:
+		return p.memoryHint()
+	case (x.Code == 126 || x.Code == 127) && strings.HasPrefix(source, "APP"): // a shell's, of a command that it cannot execute
+		if hint := p.files(r).Explain(p.lastErrors(source).all()); hint != "" {
+			return lrp.CausePrefix + hint
+		}
+	}
+	return ""
+}
+
+// memoryHint says how much memory a container that ran out of it was given, and used.
+func (p *performer) memoryHint() string {
+	const mb = 1 << 20
+	text := fmt.Sprintf("The app ran out of memory: its limit is %dM", p.spec.MemoryMB)
+	if used, err := p.cell.cfg.Containers.Stats(p.guid()); err == nil && used.PeakBytes > 0 {
+		text += fmt.Sprintf(", its peak was %dM", (used.PeakBytes+mb/2)/mb)
+	}
+	return text + "; give it more with 'cf scale -m'"
+}
+
+// files are those of the container, as a process of it sees them. The launcher starts a command of a buildpack's app in the app's directory.
+func (p *performer) files(r lrp.Run) executable.Files {
+	f := executable.Files{Open: func(name string) (*os.File, error) { return p.cell.cfg.RootFS.Find(p.guid(), name) }}
+	u, err := p.lookUp(r.User)
+	if err != nil {
+		u = vcap
+	}
+	f.Dir = u.path(r.Dir)
+	if r.Path == contract.Launcher {
+		f.Dir = path.Join(contract.Home, "app")
+	}
+	for _, v := range p.environment(u, r) {
+		if list, found := strings.CutPrefix(v, "PATH="); found {
+			f.Path = filepath.SplitList(list)
+		}
+	}
+	f.Path = append(f.Path, path.Join(f.Dir, "bin"))
+	return f
+}
+
+// What is kept of what a process writes to its standard error.
+const (
+	keptLines  = 6
+	keptLength = 300 // bytes
+)
+
+// lastLines are the last lines of one process.
+type lastLines struct {
+	mu    sync.Mutex
+	lines [keptLines][]byte
+	next  int
+}
+
+func (l *lastLines) add(line []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.next % keptLines
+	l.lines[at] = append(l.lines[at][:0], line[:min(len(line), keptLength)]...)
+	l.next++
+}
+
+// all are the lines, the oldest first.
+func (l *lastLines) all() (lines []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n := max(0, l.next-keptLines); n < l.next; n++ {
+		lines = append(lines, string(l.lines[n%keptLines]))
+	}
+	return lines
+}
+
+// lastErrors are the last lines that processes of a source wrote to their standard error.
+func (i *instance) lastErrors(source string) *lastLines {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.errors == nil {
+		i.errors = map[string]*lastLines{}
+	}
+	if i.errors[source] == nil {
+		i.errors[source] = &lastLines{}
+	}
+	return i.errors[source]
+}
