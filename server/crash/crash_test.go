@@ -17,7 +17,7 @@ func TestBrief(t *testing.T) {
 		{exited + "1", []string{"/home/vcap/app/server.js:1", "SyntaxError: Unexpected token ';'", "    at wrapSafe (node:internal)", "Node.js v20.20.2"}, "Exited with status 1. Its last output: SyntaxError: Unexpected token ';'"},
 		{exited + "1", []string{"Exception in thread \"main\" java.lang.IllegalStateException: x", "\tat A.main(A.java:1)", "Caused by: java.io.IOException: refused", "\t... 1 more"}, "Exited with status 1. Its last output: Caused by: java.io.IOException: refused"},
 		{exited + "2", []string{"panic: no database", "", "goroutine 1 [running]:", "main.main()"}, "Exited with status 2. Its last output: panic: no database"},
-		{exited + "1", []string{"config.ru:1:in `require': cannot load such file -- sinatra (LoadError)", "\tfrom x"}, "Exited with status 1. Its last output: config.ru:1:in `require': cannot load such file -- sinatra (LoadError)"},
+		{exited + "1", []string{"config.ru:1:in `require': cannot load such file -- sinatra (LoadError)", "\tfrom x"}, "Exited with status 1. The gem or file sinatra is not in the app: list it in the Gemfile, so that ruby_buildpack installs it (offline: bundle cache --all)"},
 		{exited + "127", []string{"bash: line 1: gunicorn: command not found", "Exit status 127"},
 			"Exited with status 127. The command gunicorn is missing in the app's stack, or not in its PATH: check the start command and the buildpack"},
 		{exited + "137 (out of memory)", []string{"The app ran out of memory: its limit is 64M, its peak was 64M; give it more with 'cf scale -m'"},
@@ -25,7 +25,10 @@ func TestBrief(t *testing.T) {
 		{"Instance never healthy after 1m0s: Timed out after 1m0s (124 attempts) waiting for startup check to succeed: connection refused; the app listens on 0.0.0.0:3000 and not on port 8080: it must listen on the port in $PORT", nil,
 			"The health check failed: the app listens on 0.0.0.0:3000 and not on port 8080: it must listen on the port in $PORT"},
 		{"Instance never healthy after 5s: Timed out after 5s (15 attempts) waiting for startup check to succeed: failed to make HTTP request to '/health' on port 8080: received status code 500 in 0ms", []string{"GET /health"},
-			"The health check failed: failed to make HTTP request to '/health' on port 8080: received status code 500 in 0ms"},
+			"The health check failed: the app answered GET '/health' on port 8080 with status 500, and must answer 200: correct it, or name another path with health-check-http-endpoint, or have the health check type port"},
+		{"Codependent step exited", []string{"all done", "Exit status 0"}, "The app ended without an error: its process must go on running. Its last output: all done"},
+		{exited + "127", []string{preStartMessage, StartMessage, "bash: line 1: x: command not found", "Exit status 127", "Cause: there is no command x", preStartMessage, StartMessage, "starting"}, "Exited with status 127. there is no command x"},
+		{exited + "1", []string{preStartMessage, StartMessage, "one", "Exit status 1", preStartMessage, "two", "Exit status 1", preStartMessage}, "Exited with status 1. Its last output: two"},
 		{"Instance never healthy after 1m0s: no answer", nil, "Instance never healthy after 1m0s: no answer"},
 	} {
 		var lines []Line

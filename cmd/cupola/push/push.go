@@ -21,6 +21,7 @@ import (
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
 	"cupola/cmd/cupola/why"
+	"cupola/server/crash"
 )
 
 // Cmd is cupola push.
@@ -52,10 +53,18 @@ func (p *Cmd) Run(e *command.Env) error {
 	started := time.Now()
 	url, err := (&Pusher{Client: c, Show: command.NewReport(e)}).Push(e.Ctx, p.Org, p.Space, app)
 	if err != nil {
-		return err
+		return mended(err)
 	}
 	fmt.Fprintf(e.Out, "\n  %s   (%.1f s)\n", url, time.Since(started).Seconds())
 	return nil
+}
+
+// mended adds to what the API refused how to mend it.
+func mended(err error) error {
+	if mend := crash.Mend(err.Error()); mend != "" {
+		return fmt.Errorf("%w\n  To mend it: %s", err, mend)
+	}
+	return err
 }
 
 // App is what is pushed.
@@ -221,8 +230,13 @@ func (p *Pusher) send(ctx context.Context, pkg string, f io.Reader, size int64) 
 // stage makes a droplet of a package, and shows the log of it.
 func (p *Pusher) stage(ctx context.Context, app, pkg string) (string, error) {
 	p.Show.Step("staging", "")
-	defer p.follow(ctx, app, time.Now()).stop()
-	return capi.Stage(ctx, p.Client, pkg)
+	log := p.follow(ctx, app, time.Now())
+	droplet, err := capi.Stage(ctx, p.Client, pkg)
+	log.stop()
+	if err != nil {
+		p.explain(ctx, app)
+	}
+	return droplet, err
 }
 
 // start runs the app on a droplet, and waits for an instance.

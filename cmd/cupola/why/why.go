@@ -28,9 +28,26 @@ type facts struct {
 	state     string         // of the app: STARTED or STOPPED
 	instances map[string]int // by process type and state
 	waits     []string       // why instances cannot be placed
-	build     string         // error of the last build; "" unless the app has no droplet
+	build     string         // error of the last build; "" unless it failed
+	bare      bool           // the app has no droplet
 	crash     *Crash         // the last
-	lines     []crash.Line
+	lines     []logLine
+}
+
+// logLine is a line of the app's log, with the index of the instance that it is of.
+type logLine struct {
+	crash.Line
+	instance string
+}
+
+// linesOf are the lines of an instance of the app, or of its stagings.
+func (f *facts) linesOf(instance string) (lines []crash.Line) {
+	for _, l := range f.lines {
+		if l.instance == instance || strings.HasPrefix(l.Source, "STG") {
+			lines = append(lines, l.Line)
+		}
+	}
+	return lines
 }
 
 // Explain says why instances of an app do not run, a line each; path is the app's in the API.
@@ -60,6 +77,11 @@ func read(ctx context.Context, c *capi.Client, path string) (f facts, err error)
 	if len(builds.Resources) > 0 && builds.Resources[0].State == "FAILED" {
 		f.build = builds.Resources[0].Error
 	}
+	var droplets struct{ Resources []struct{ GUID string } }
+	if err := c.Call(ctx, "GET", path+"/droplets?per_page=1&states=STAGED", nil, &droplets); err != nil {
+		return f, err
+	}
+	f.bare = len(droplets.Resources) == 0
 	query := url.Values{"types": {"app.crash"}, "target_guids": {app.GUID}, "order_by": {"-created_at"}, "per_page": {"1"}}
 	var events struct{ Resources []Crash }
 	if err := c.Call(ctx, "GET", "/v3/audit_events?"+query.Encode(), nil, &events); err != nil {
@@ -96,21 +118,22 @@ func (f *facts) readStates(ctx context.Context, c *capi.Client, path string) err
 }
 
 // readLines reads the end of an app's log.
-func readLines(ctx context.Context, c *capi.Client, app string) (lines []crash.Line, err error) {
+func readLines(ctx context.Context, c *capi.Client, app string) (lines []logLine, err error) {
 	var answer struct {
 		Envelopes struct {
 			Batch []struct {
-				Tags map[string]string
-				Log  struct{ Payload string }
+				Instance string `json:"instance_id"`
+				Tags     map[string]string
+				Log      struct{ Payload string }
 			}
 		}
 	}
-	if err := c.Call(ctx, "GET", "/api/v1/read/"+app+"?envelope_types=LOG&limit=200&descending=true&start_time=0", nil, &answer); err != nil {
+	if err := c.Call(ctx, "GET", "/api/v1/read/"+app+"?envelope_types=LOG&limit=1000&descending=true&start_time=0", nil, &answer); err != nil {
 		return nil, err
 	}
 	for _, e := range slices.Backward(answer.Envelopes.Batch) {
 		if text, err := base64.StdEncoding.DecodeString(e.Log.Payload); err == nil {
-			lines = append(lines, crash.Line{Source: e.Tags["source_type"], Text: strings.TrimRight(string(text), "\n")})
+			lines = append(lines, logLine{crash.Line{Source: e.Tags["source_type"], Text: strings.TrimRight(string(text), "\n")}, e.Instance})
 		}
 	}
 	return lines, nil

@@ -1,0 +1,40 @@
+package crash
+
+import (
+	"regexp"
+	"strings"
+)
+
+// listens is what the cell adds to the description of a health check that failed.
+const listens = "; the app listens on "
+
+// What Diego says of health checks that failed, and how to mend it.
+var healthPatterns = []struct {
+	text   *regexp.Regexp
+	advice string
+}{
+	{regexp.MustCompile(`failed to make HTTP request to ('[^']*') on port (\d+): received status code (\d+)`),
+		"the app answered GET $1 on port $2 with status $3, and must answer 200: correct it, or name another path with health-check-http-endpoint, or have the health check type port"},
+	{regexp.MustCompile(`failed to make HTTP request to ('[^']*') on port (\d+): timed out after (\S+) seconds`),
+		"the app took longer than $3 s to answer GET $1 on port $2: answer faster there, or set a longer health-check-invocation-timeout"},
+	{regexp.MustCompile(`failed to make HTTP request to ('[^']*') on port (\d+): connection refused`),
+		"the app closed the connection of GET $1 on port $2 without an HTTP answer: speak HTTP there, or have the health check type port"},
+	{regexp.MustCompile(`failed to make TCP connection to \S+:(\d+): timed out after (\S+) seconds`),
+		"the app listens on port $1, and took longer than $2 s to accept a connection: accept connections while it works, or set a longer health-check-invocation-timeout"},
+}
+
+// healthCause is why a health check failed, and how to mend it; "" where the description is of something else.
+func healthCause(description string) string {
+	if _, hint, found := strings.Cut(description, listens); found {
+		return "the app listens on " + hint
+	}
+	if !strings.HasPrefix(description, "Instance never healthy") && !strings.HasPrefix(description, "Instance became unhealthy") {
+		return ""
+	}
+	for _, p := range healthPatterns {
+		if m := p.text.FindStringSubmatchIndex(description); m != nil {
+			return string(p.text.ExpandString(nil, p.advice, description, m))
+		}
+	}
+	return ""
+}
