@@ -1,10 +1,6 @@
 package contract
 
-import (
-	"fmt"
-
-	"github.com/cespare/xxhash/v2"
-)
+import "fmt"
 
 // Where a staging's inputs and outputs are in its container: the defaults of
 // Cloud Foundry's builder.
@@ -22,7 +18,7 @@ const (
 // StagingDownloads and the build cache: 16 hex digits, the XXH64 of its name or
 // URL.
 func BuildpackDir(buildpack string) string {
-	return fmt.Sprintf("%016x", xxhash.Sum64String(buildpack))
+	return fmt.Sprintf("%016x", xxh64(buildpack))
 }
 
 // LifecycleBuildpack is the Result.LifecycleType of every Result.
