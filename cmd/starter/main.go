@@ -11,7 +11,6 @@ import (
 
 	"github.com/opencontainers/runc/libcontainer"
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // sets up the namespaces in C, before Go starts its threads
-	"github.com/sirupsen/logrus"
 
 	"cupola/runtime/container/starter"
 )
@@ -33,8 +32,6 @@ func main() {
 
 // serve answers one request, and returns when in ends.
 func serve(in io.Reader, out io.Writer) error {
-	// libcontainer reports through errors what it also logs, to a global logger.
-	logrus.SetOutput(io.Discard)
 	var request starter.Request
 	d := json.NewDecoder(in)
 	// The program and the daemon are built together, or not at all.

@@ -190,7 +190,14 @@ func (e *excerpt) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// firstLine is the first line that says why a starter crashed. libcontainer's log, which
+// is repeated by the errors that it returns, may come before it.
 func (e *excerpt) firstLine() string {
-	line, _, _ := bytes.Cut(bytes.TrimSpace(e.text), []byte("\n"))
-	return string(line)
+	lines := bytes.Split(bytes.TrimSpace(e.text), []byte("\n"))
+	for _, line := range lines {
+		if !bytes.HasPrefix(line, []byte("time=")) {
+			return string(line)
+		}
+	}
+	return string(lines[0])
 }
