@@ -3,6 +3,8 @@ package certs
 import (
 	"crypto/tls"
 	"crypto/x509"
+
+	"cupola/server/acme"
 )
 
 // Callers tells of routes with policies, whose callers must show a certificate.
@@ -19,6 +21,9 @@ func (s *Source) TLS(callers Callers) *tls.Config {
 	base := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: s.Get}
 	c := base.Clone()
 	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if s.acme != nil && acme.IsChallenge(hello) {
+			return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{acme.TLSProtocol}, GetCertificate: s.acme.Challenge}, nil
+		}
 		if _, ok := callers.Guards(hello.ServerName); !ok {
 			return nil, nil // c
 		}

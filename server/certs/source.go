@@ -5,9 +5,14 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
+	"cupola/runtime/fault"
+	"cupola/server/acme"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -19,7 +24,9 @@ type Config struct {
 	Files Files
 	// Routed reports whether a route leads from a host to an app.
 	Routed func(host string) bool
-	Log    *slog.Logger
+	// ACME says how to get certificates from an ACME server; the Source sets Given.
+	ACME acme.Config
+	Log  *slog.Logger
 }
 
 // Source chooses certificates. It is safe for concurrent use.
@@ -28,6 +35,7 @@ type Source struct {
 	rows atomic.Pointer[rows]
 	file atomic.Pointer[tls.Certificate] // of Files; nil: there is none
 	seen stamp                           // of Files, at the last look; for Run alone
+	acme *acme.Manager                   // nil: there is none
 }
 
 // rows are what the store says about certificates.
@@ -37,22 +45,41 @@ type rows struct {
 }
 
 // New reads the files of the default certificate, and makes the system's own.
-func New(c Config) (*Source, error) {
-	s := &Source{Config: c}
+func New(c Config) (s *Source, err error) {
+	s = &Source{Config: c}
 	s.rows.Store(&rows{})
 	if _, err := c.Local.own(); err != nil {
 		return nil, err
 	}
+	if c.ACME.Enabled {
+		s.ACME.Given = func(name string) bool { return s.given(name) != nil }
+		if s.acme, err = acme.New(s.ACME); err != nil {
+			return nil, err
+		}
+	}
 	return s, s.readFiles()
 }
 
-// Set reads the domains and their certificates once.
+// Set reads the domains and their certificates once. What it begins with an ACME server
+// goes on until ctx ends.
 func (s *Source) Set(ctx context.Context) error {
-	return store.DeriveOnce(ctx, s.Store, s.read, s.use)
+	if err := store.DeriveOnce(ctx, s.Store, s.read, s.use); err != nil || s.acme == nil {
+		return err
+	}
+	return s.acme.Set(ctx)
 }
 
 // Run follows changes of the rows and of the files until ctx ends.
 func (s *Source) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(fault.ErrFunc("certificates", func() error { return s.follow(ctx) }))
+	if s.acme != nil {
+		group.Go(fault.ErrFunc("acme", func() error { return s.acme.Run(ctx) }))
+	}
+	return group.Wait()
+}
+
+func (s *Source) follow(ctx context.Context) error {
 	return store.Derive(ctx, s.Store, store.Derivation[*rows]{Name: "certificates", Read: s.read, Use: store.Always(func(ctx context.Context, r *rows) error {
 		s.refreshFiles()
 		return s.use(ctx, r)
@@ -103,6 +130,11 @@ func (s *Source) Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c := s.given(name); c != nil {
 		return c, nil
 	}
+	if s.acme != nil {
+		if c := s.acme.Issued(name); c != nil {
+			return c, nil
+		}
+	}
 	if names := s.subjects(name); names != nil {
 		return s.Local.of(names)
 	}
@@ -144,4 +176,22 @@ func (s *Source) subjects(name string) []string {
 		return []string{name}
 	}
 	return nil
+}
+
+// ServeChallenge answers the request of an ACME server that validates a name, and reports
+// whether it was one.
+func (s *Source) ServeChallenge(w http.ResponseWriter, r *http.Request) bool {
+	return s.acme != nil && s.acme.ServeChallenge(w, r)
+}
+
+// Pending reports whether an ACME server may validate a host now.
+func (s *Source) Pending(host string) bool { return s.acme != nil && s.acme.Pending(host) }
+
+// Status counts the names that get certificates from an ACME server; ok is false where
+// none is configured; s may be nil.
+func (s *Source) Status() (st acme.Status, ok bool) {
+	if s == nil || s.acme == nil {
+		return st, false
+	}
+	return s.acme.Status(), true
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/server/acme"
 	"cupola/server/bbs"
 	"cupola/server/cells"
 	"cupola/server/certs"
@@ -38,6 +39,7 @@ type Config struct {
 	HTTP             string         `help:"Address of the API and of apps' HTTP routes." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS            string         `help:"Address of the same with TLS; 'off' disables it." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	TLSFiles         certs.Files    `embed:"" prefix:"tls-"`
+	ACME             acme.Flags     `embed:""`
 	EmptyPool        time.Duration  `name:"empty-pool-timeout" help:"How long a route answers 503 after the last instance left, before it answers 404." default:"0s" env:"CUPOLA_EMPTY_POOL_TIMEOUT" placeholder:"TIME"`
 	RouterSegments   []string       `name:"router-segments" help:"Isolation segments whose apps --http and --https serve; 'shared' is that of apps in no other. All by default." env:"CUPOLA_ROUTER_SEGMENTS" placeholder:"NAME"`
 	SegmentRouters   []string       `name:"segment-router" help:"Address of a router that serves only the apps of isolation segments, like red=127.0.0.1:8081 or red+blue=127.0.0.1:8081; none by default." env:"CUPOLA_SEGMENT_ROUTER" placeholder:"NAME=ADDR"`
@@ -102,7 +104,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.checkSleep(), c.checkSecrets())
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.checkSleep(), c.checkSecrets())
 }
 
 // setDefaults gives the fields that are empty what their tags say.

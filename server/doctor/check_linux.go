@@ -37,6 +37,7 @@ func (m *machine) checks() []check {
 		{"subnet", false, m.subnet},
 		{"http", false, m.http},
 		{"https", false, m.https},
+		{"certificates", false, m.certificates},
 		{"names", false, m.names},
 		{"resolvers", false, m.resolvers},
 		{"proxy", false, m.proxy},

@@ -24,6 +24,7 @@ import (
 	"cupola/runtime/identity"
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
+	"cupola/server/acme"
 	"cupola/server/admin/cleanup"
 	"cupola/server/admin/stack"
 	"cupola/server/cells"
@@ -81,6 +82,11 @@ func (e *Executor) OpenRoots(context.Context) error {
 	e.Stacks = &stack.Library{Dir: e.Dir, Store: e.Store, Roots: e.Roots, Machine: e.machine, Default: e.DefaultStack, Offered: e.offerStacks, GC: &sync.Mutex{}, Log: e.Log}
 	e.Images = images.Images{Roots: e.Roots, Blobs: e.Blobs}
 	return nil
+}
+
+// ACMEConfig says how to get certificates from an ACME server.
+func (e *Executor) ACMEConfig() acme.Config {
+	return acme.Config{Flags: e.ACME, Store: e.Store, Domain: e.Domain, HTTP: e.HTTP, HTTPS: e.HTTPS, StatusFile: e.Dir.Path(acme.StatusFile), Log: e.Log}
 }
 
 // CellUse returns the logical cells and what they use.

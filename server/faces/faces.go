@@ -116,14 +116,14 @@ func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) error {
 // ways, and prepares what clients need to connect.
 func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 	x := f.Executor
+	if err := f.openCertificates(ctx); err != nil {
+		return err
+	}
 	handlers := f.handlers()
 	guard := func(l net.Listener, c *tls.Config, d router.Direct) net.Listener {
 		return f.Router.Ahead(router.Guard(l, c, f.gate), d)
 	}
 	f.bound, f.http = bound, []net.Listener{guard(bound.Plain, nil, handlers.Direct())}
-	if err := f.openCertificates(ctx); err != nil {
-		return err
-	}
 	secure := f.certs.TLS(certs.Callers{Guards: f.Router.Guards, Authorities: x.Identities.Certificate})
 	if bound.Secure != nil {
 		f.http = append(f.http, guard(bound.Secure, secure, handlers.Direct()))
@@ -134,7 +134,7 @@ func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 		if s.TLS {
 			config = secure
 		}
-		f.segments = append(f.segments, segmentServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{guard(bound.Segments[i], config, router.Direct{Shard: s.Shard})}})
+		f.segments = append(f.segments, segmentServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{guard(bound.Segments[i], config, router.Direct{Shard: s.Shard, Reserved: f.certs.Pending})}})
 	}
 	return f.prepareBBS()
 }
@@ -142,7 +142,7 @@ func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 // openCertificates opens those of the HTTPS listeners.
 func (f *Faces) openCertificates(ctx context.Context) (err error) {
 	x := f.Executor
-	if f.certs, err = certs.New(certs.Config{Local: f.localCerts(), Store: x.Store, Files: x.TLSFiles, Routed: f.Router.Knows, Log: x.Log}); err != nil {
+	if f.certs, err = certs.New(certs.Config{Local: f.localCerts(), Store: x.Store, Files: x.TLSFiles, Routed: f.Router.Knows, ACME: x.ACMEConfig(), Log: x.Log}); err != nil {
 		return err
 	}
 	return f.certs.Set(ctx)
@@ -172,7 +172,7 @@ type segmentServer struct {
 // handlers lead requests of the HTTP listeners to the face that answers them.
 func (f *Faces) handlers() *front.Front {
 	return &front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: f.readers(), Streams: f.streams,
-		Router: f.Router, Metrics: f.Metrics, Console: f.console, Git: f.git, Machine: f.machine(), Operations: f.Operations, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard()}
+		Router: f.Router, Metrics: f.Metrics, Console: f.console, Git: f.git, Machine: f.machine(), Operations: f.Operations, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard(), Certs: f.certs}
 }
 
 // readers tells who may read logs.

@@ -14,6 +14,9 @@ func (f *Faces) OpenMetrics(context.Context) error {
 	f.Metrics = metrics.New(metrics.Config{Environment: x.Domain, Log: x.Log, State: func(ctx context.Context) (metrics.State, error) {
 		s, err := metrics.Sources{Store: x.Store, Database: x.Dir.Path("db", store.DatabaseFile), Cells: x.CellUse, Router: f.Router, Gate: f.gate, API: f.slots, Streams: &x.Logs.Hub}.State(ctx)
 		s.Uptime = time.Since(began)
+		if st, ok := f.certs.Status(); ok {
+			s.ACME = &st
+		}
 		return s, err
 	}})
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"cupola/runtime/fault"
 	"cupola/server/bulkhead"
+	"cupola/server/certs"
 	"cupola/server/console"
 	"cupola/server/gitpush"
 	"cupola/server/logcache"
@@ -38,23 +39,41 @@ type Front struct {
 	Operations http.Handler
 	Gate       *router.Gate
 	Slots      *bulkhead.Share[string] // requests of the API, by user or else by address
+	Certs      *certs.Source           // answers ACME servers that validate names; nil: nothing does
+}
+
+// challenged is h, after the requests of ACME servers.
+func (f *Front) challenged(h http.Handler) http.Handler {
+	if f.Certs == nil {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !f.Certs.ServeChallenge(w, r) {
+			h.ServeHTTP(w, r)
+		}
+	})
 }
 
 // Handler is the handler of the listeners of --http and --https: the API's hosts get
 // the API, the UAA and the log cache; every other host is an app's.
 func (f *Front) Handler() http.Handler {
 	api, apps := f.bounded(f.control()), f.Router.In(f.Shard)
-	return fault.Handler("http", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return fault.Handler("http", f.challenged(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f.isAPI(r.Host) {
 			api.ServeHTTP(w, r)
 			return
 		}
 		apps.ServeHTTP(w, r)
-	}))
+	})))
 }
 
 // Direct says which requests of the same listeners the router forwards directly.
-func (f *Front) Direct() router.Direct { return router.Direct{Shard: f.Shard, Reserved: f.isAPI} }
+func (f *Front) Direct() router.Direct { return router.Direct{Shard: f.Shard, Reserved: f.isReserved} }
+
+// isReserved reports whether requests of a Host are not the router's alone.
+func (f *Front) isReserved(host string) bool {
+	return f.isAPI(host) || f.Certs != nil && f.Certs.Pending(host)
+}
 
 // control is what the system's hosts serve.
 func (f *Front) control() http.Handler {

@@ -71,5 +71,5 @@ func ParseSegmentRouter(text string) (r SegmentRouter, err error) {
 // ForSegments is the handler of a listener that serves only apps, those of a shard.
 // Neither the API nor another host of the system answers there.
 func (f *Front) ForSegments(s *router.Shard) http.Handler {
-	return fault.Handler("http", f.Router.In(s))
+	return fault.Handler("http", f.challenged(f.Router.In(s)))
 }

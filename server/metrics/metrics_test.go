@@ -13,6 +13,7 @@ import (
 
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
+	"cupola/server/acme"
 	"cupola/server/reconcile"
 	"cupola/store"
 )
@@ -45,7 +46,7 @@ func scrape(t *testing.T, m *Metrics) string {
 
 func TestMetrics(t *testing.T) {
 	m := New(Config{Environment: "example.com", Log: slog.New(slog.DiscardHandler), State: func(context.Context) (State, error) {
-		return State{Tally: store.Tally{RunningTasks: 3, RunningTasksMB: 2}, Domains: []string{"cf-apps"}, Routes: 7, Budgets: []Budget{{"apps", 3, 9}}, Refused: map[string]int64{"app": 5, "idle": 2, "address": 1}, DBBytes: 4096, WaitingWrites: 6, LongWrites: 8, LogStreams: 4, DroppedEnvelopes: 13, Uptime: time.Minute,
+		return State{Tally: store.Tally{RunningTasks: 3, RunningTasksMB: 2}, Domains: []string{"cf-apps"}, Routes: 7, Budgets: []Budget{{"apps", 3, 9}}, Refused: map[string]int64{"app": 5, "idle": 2, "address": 1}, DBBytes: 4096, WaitingWrites: 6, LongWrites: 8, LogStreams: 4, DroppedEnvelopes: 13, Uptime: time.Minute, ACME: &acme.Status{Valid: 12, Missing: 2, Failing: 1, Failed: 4, FirstEnd: time.Unix(1900000000, 0)},
 			Cells: []lrp.CellUse{{Cell: lrp.Cell{ID: "one", MemoryMB: 100, Containers: 250}, UsedMemoryMB: 30, UsedContainers: 2}, {Cell: lrp.Cell{ID: "two", MemoryMB: 5}, UsedMemoryMB: 9}}}, nil
 	}})
 	m.Requested(Request{Status: 200, Routed: true, Took: 10 * time.Millisecond})
@@ -91,6 +92,11 @@ func TestMetrics(t *testing.T) {
 		`cupola_db_long_writes_total{environment="example.com"} 8`,
 		`cupola_log_streams{environment="example.com"} 4`,
 		`cupola_log_stream_dropped_envelopes_total{environment="example.com"} 13`,
+		`cupola_acme_names{environment="example.com",state="valid"} 12`,
+		`cupola_acme_names{environment="example.com",state="missing"} 2`,
+		`cupola_acme_names{environment="example.com",state="failing"} 1`,
+		`cupola_acme_failures_total{environment="example.com"} 4`,
+		`cupola_acme_first_expiry_timestamp_seconds{environment="example.com"} 1.9e+09`,
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(got, "\n"+want) {

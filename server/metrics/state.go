@@ -12,6 +12,7 @@ import (
 
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
+	"cupola/server/acme"
 	"cupola/server/reconcile"
 	"cupola/store"
 )
@@ -32,6 +33,7 @@ type State struct {
 	LogStreams       int   // clients that read logs as they come
 	DroppedEnvelopes int64 // that they lost
 	LongWrites       int64
+	ACME             *acme.Status // nil: no certificates come from an ACME server
 	Uptime           time.Duration
 }
 
@@ -71,6 +73,7 @@ func (c *stateCollector) collect(out chan<- prometheus.Metric) {
 	up.gauge("cupola_scrape_error", "Whether this scrape misses something.", 0)
 	collectPlatform(up, s)
 	collectBudgets(up, s)
+	collectACME(up, s.ACME)
 	collectRouter(firehose(out, "router", "0", "gorouter"), s)
 	for _, cell := range s.Cells {
 		collectCell(firehose(out, "diego-cell", cell.ID, "rep"), cell)
@@ -133,6 +136,20 @@ func (t emitter) gauges(help string, values map[string]int) {
 func collectRouter(t emitter, s State) {
 	t.gauge("total_routes", "Routes with their endpoints' hosts and paths.", float64(s.Routes))
 	t.gauge("uptime", "Seconds since the start.", s.Uptime.Seconds())
+}
+
+// collectACME sends what came of an ACME server.
+func collectACME(t emitter, s *acme.Status) {
+	if s == nil {
+		return
+	}
+	for state, n := range map[string]int{"valid": s.Valid, "missing": s.Missing, "failing": s.Failing} {
+		t.with("state", state).gauge("cupola_acme_names", "Names that have a valid certificate by ACME, that have none, and whose last order failed.", float64(n))
+	}
+	t.counter("cupola_acme_failures_total", "Orders of certificates that failed since the start.", float64(s.Failed))
+	if !s.FirstEnd.IsZero() {
+		t.gauge("cupola_acme_first_expiry_timestamp_seconds", "When the first of the certificates by ACME expires.", float64(s.FirstEnd.Unix()))
+	}
 }
 
 // collectBudgets sends the budgets of connections and requests. Gorouter's

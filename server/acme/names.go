@@ -1,0 +1,61 @@
+package acme
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// publicHosts are the system's hosts that clients meet.
+var publicHosts = []string{"api", "console", "doppler", "log-cache", "log-stream", "login", "uaa"}
+
+// reserved are the top-level domains that no public CA signs names of (RFC 2606, RFC
+// 6761, RFC 6762, RFC 7686, RFC 8375, and ICANN's .internal).
+var reserved = []string{"localhost", "local", "internal", "test", "invalid", "onion", "arpa", "lan", "home", "corp"}
+
+// isPublic reports whether a public CA may sign a name.
+func isPublic(name string) bool {
+	if _, err := netip.ParseAddr(name); err == nil || !strings.Contains(name, ".") {
+		return false
+	}
+	return !slices.Contains(reserved, name[strings.LastIndexByte(name, '.')+1:])
+}
+
+// names returns the names to get certificates for, sorted: those of routes that lead to
+// an app, and the system's. Wildcards can only be proven by DNS records.
+func names(tx *store.Tx, system string, wildcards bool) ([]string, error) {
+	wanted := map[string]bool{}
+	for _, host := range publicHosts {
+		wanted[host+"."+system] = true
+	}
+	domains, err := store.Domains.All(tx)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]*cf.Domain{}
+	for _, d := range domains {
+		of[d.GUID] = d
+	}
+	routes, err := store.Routes.All(tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range routes {
+		d := of[r.DomainGUID]
+		if d == nil || d.Internal || d.TCP() || len(r.Destinations) == 0 || r.Host == "*" && !wildcards {
+			continue
+		}
+		wanted[strings.ToLower(strings.TrimPrefix(r.Host+"."+d.Name, "."))] = true
+	}
+	var all []string
+	for name := range wanted {
+		if isPublic(name) {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
