@@ -1,0 +1,70 @@
+// Package toml reads and writes TOML 1.0, the format of the files by which Cloud
+// Native Buildpacks and their platform speak to each other. It reads untrusted
+// files of a bounded size.
+package toml
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// MaxFile is the largest file that is read, in bytes.
+const MaxFile = 8 << 20
+
+// maxDepth bounds nested arrays and inline tables.
+const maxDepth = 100
+
+// Table is a table: its values are string, int64, float64, bool, []any and Table.
+// Dates and times are strings, as they were written.
+type Table = map[string]any
+
+// Unmarshal decodes a document into v by v's json tags.
+func Unmarshal(text []byte, v any) error {
+	table, err := Parse(text)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(table)
+	if err != nil {
+		return err // inf and nan
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return fmt.Errorf("%s is of the type %s; want %s", wrong.Field, wrong.Value, wrong.Type)
+		}
+		return err
+	}
+	return nil
+}
+
+// ReadFile decodes a file as Unmarshal does.
+func ReadFile(path string, v any) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", path)
+	case info.Size() > MaxFile:
+		return fmt.Errorf("%s has more than %d bytes", path, MaxFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// WriteFile encodes v, which has json tags, into a file.
+func WriteFile(path string, v any) error {
+	text, err := Marshal(v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, text, 0o644)
+}
