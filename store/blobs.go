@@ -13,11 +13,13 @@ func (tx *Tx) NamedBlobs(named map[string]bool) error {
 }
 
 // NamedImages are the references of the images that something runs on or may
-// run on again: droplets, and builds that are staging.
+// run on again: droplets, and builds that are staging; with those of their buildpacks.
 func (tx *Tx) NamedImages() ([]string, error) {
 	return tx.texts(`
 		SELECT DISTINCT reference FROM (
 			SELECT json_extract(lifecycle, '$.Image.Reference') AS reference FROM droplets
-			UNION ALL SELECT json_extract(lifecycle, '$.Image.Reference') FROM builds WHERE state = 'STAGING')
+			UNION ALL SELECT json_extract(lifecycle, '$.Image.Reference') FROM builds WHERE state = 'STAGING'
+			UNION ALL SELECT json_extract(p.value, '$.Reference') FROM droplets, json_each(lifecycle, '$.Packages') p
+			UNION ALL SELECT json_extract(p.value, '$.Reference') FROM builds, json_each(lifecycle, '$.Packages') p WHERE state = 'STAGING')
 		WHERE reference IS NOT NULL ORDER BY reference`)
 }

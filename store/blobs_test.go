@@ -20,11 +20,13 @@ func TestNamedImagesAreThoseOfDropletsAndOfBuildsUnderWay(t *testing.T) {
 		if err := Builds.Insert(tx, &cf.Build{AppGUID: app.GUID, State: cf.BuildFailed, Lifecycle: on("c")}); err != nil {
 			return err
 		}
-		return Builds.Insert(tx, &cf.Build{AppGUID: app.GUID, State: cf.BuildStaging, Lifecycle: on("a")})
+		native := on("a")
+		native.Packages = []cf.BuildpackImage{{Name: "docker://n", Reference: "n", Buildpack: "n@1", Layers: []string{"l"}}}
+		return Builds.Insert(tx, &cf.Build{AppGUID: app.GUID, State: cf.BuildStaging, Lifecycle: native})
 	})
 	read(t, s, func(tx *Tx) error {
 		got, err := tx.NamedImages()
-		if want := []string{"a", "b"}; !slices.Equal(got, want) {
+		if want := []string{"a", "b", "n"}; !slices.Equal(got, want) {
 			t.Errorf("got %v; want %v", got, want)
 		}
 		return err

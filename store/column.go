@@ -147,13 +147,14 @@ type lifecycleColumn struct {
 type lifecycleJSON struct {
 	Type       string
 	Stack      string
-	Image      *cf.StackImage `json:",omitempty"`
-	Buildpacks []string       `json:",omitempty"` // of a row that an older cupola wrote
-	Sealed     []byte         `json:",omitempty"`
+	Image      *cf.StackImage      `json:",omitempty"`
+	Buildpacks []string            `json:",omitempty"` // of a row that an older cupola wrote
+	Packages   []cf.BuildpackImage `json:",omitempty"`
+	Sealed     []byte              `json:",omitempty"`
 }
 
 func (c lifecycleColumn) Value() (driver.Value, error) {
-	out := lifecycleJSON{Type: c.v.Type, Stack: c.v.Stack, Image: c.v.Image}
+	out := lifecycleJSON{Type: c.v.Type, Stack: c.v.Stack, Image: c.v.Image, Packages: c.v.Packages}
 	if len(c.v.Buildpacks) > 0 {
 		plain, err := json.Marshal(c.v.Buildpacks)
 		if err != nil {
@@ -169,7 +170,7 @@ func (c lifecycleColumn) Scan(src any) error {
 	if err := (jsonColumn{&in}).Scan(src); err != nil {
 		return err
 	}
-	*c.v = cf.Lifecycle{Type: in.Type, Stack: in.Stack, Image: in.Image, Buildpacks: in.Buildpacks}
+	*c.v = cf.Lifecycle{Type: in.Type, Stack: in.Stack, Image: in.Image, Buildpacks: in.Buildpacks, Packages: in.Packages}
 	if len(in.Sealed) == 0 {
 		return nil
 	}

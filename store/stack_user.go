@@ -11,7 +11,9 @@ const onStack = `
 // onImage are the apps that NamedImages counts for an image.
 const onImage = `
 	SELECT app_guid FROM droplets WHERE json_extract(lifecycle, '$.Image.Reference') LIKE '%@' || ?1
-	UNION SELECT app_guid FROM builds WHERE state = 'STAGING' AND json_extract(lifecycle, '$.Image.Reference') LIKE '%@' || ?1`
+	UNION SELECT app_guid FROM builds WHERE state = 'STAGING' AND json_extract(lifecycle, '$.Image.Reference') LIKE '%@' || ?1
+	UNION SELECT app_guid FROM droplets, json_each(lifecycle, '$.Packages') p WHERE json_extract(p.value, '$.Reference') LIKE '%@' || ?1
+	UNION SELECT app_guid FROM builds, json_each(lifecycle, '$.Packages') p WHERE state = 'STAGING' AND json_extract(p.value, '$.Reference') LIKE '%@' || ?1`
 
 // StackUsers lists who needs the stack of a name: apps as org/space/app, sorted.
 func (tx *Tx) StackUsers(name string) ([]string, error) { return tx.appNames(onStack, name) }

@@ -93,7 +93,7 @@ func (s *Cache) publish(r reference.Reference, digest string, fallbacks []refere
 // places are where the image is asked for, in order. known is the digest that it must have in all but the first; "" where
 // nothing is known of it.
 func (p *pull) places(o PullOptions) (all []registry.Place, known string, err error) {
-	all = []registry.Place{{Ref: p.ref, Auth: registry.Auth{Username: o.Username, Password: o.Password}, Trusted: o.Trusted}}
+	all = []registry.Place{{Ref: p.ref, Auth: registry.Auth{Username: o.Username, Password: o.Password, Token: o.Token}, Trusted: o.Trusted}}
 	known = p.ref.Digest
 	fallbacks := o.Fallbacks
 	if fallbacks == nil {

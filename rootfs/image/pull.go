@@ -24,6 +24,7 @@ import (
 // PullOptions is what a pull needs beside the reference.
 type PullOptions struct {
 	Username, Password string              // "" for an image that everybody may have
+	Token              string              // instead of those
 	Progress           func(LayerProgress) // nil; never called twice at the same time
 	// Fallbacks are other references of the same image, which are asked in order for what the reference's own registry does
 	// not give. They must have the same digest, and are kept for later pulls of the reference. Nil asks those that are kept,

@@ -113,5 +113,42 @@ func (s *Cache) Layers(digest string) ([]registry.Layer, error) {
 	return all, nil
 }
 
+// BlobPath is where a layer is as it was pulled, by its SHA-256 in hex.
+func (s *Cache) BlobPath(sum string) (string, error) {
+	if !reference.IsDigest("sha256:" + sum) {
+		return "", fmt.Errorf("%q is not a SHA-256 in hex", sum)
+	}
+	path := s.store.Path("oci", sum)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("layer %s: %w", sum, ErrNotPulled)
+	}
+	return path, nil
+}
+
+// Labels are those of an image.
+func (s *Cache) Labels(digest string) (map[string]string, error) {
+	c, err := s.record(digest)
+	if err != nil {
+		return nil, err
+	}
+	text, err := readLimited(s.store.Path("oci", c.Blobs[0]))
+	if err != nil {
+		return nil, err
+	}
+	m, err := oci.ParseManifest(text)
+	if err != nil {
+		return nil, err
+	}
+	_, sum, err := oci.BlobFile(m.Config.Digest)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = readLimited(s.store.Path("oci", sum)); err != nil {
+		return nil, err
+	}
+	config, err := oci.ParseConfig(text, len(m.Layers))
+	return config.Config.Labels, err
+}
+
 // OpenBlob opens a layer as it was pulled, by its SHA-256 in hex.
 func (s *Cache) OpenBlob(sum string) (*os.File, error) { return os.Open(s.store.Path("oci", sum)) }

@@ -144,7 +144,7 @@ func pushOf(t *testing.T, reg *registrytest.Registry, texts ...string) Push {
 		tars = append(tars, registrytest.Tar(t, "file="+text))
 	}
 	img, blobs := registrytest.Image(t, v1.Config{Cmd: []string{"run"}}, tars...), map[string]v1.Layer{}
-	p := Push{To: reg.Ref("team/app:1"), Auth: Auth{"user", "secret"}, Open: func(_ context.Context, digest string) (io.ReadCloser, error) {
+	p := Push{To: reg.Ref("team/app:1"), Auth: Auth{Username: "user", Password: "secret"}, Open: func(_ context.Context, digest string) (io.ReadCloser, error) {
 		return blobs[digest].Compressed()
 	}}
 	must := func(err error) {

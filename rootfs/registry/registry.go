@@ -33,8 +33,9 @@ type Config struct {
 	Guard *egress.Guard
 }
 
-// Auth are the credentials for a registry. The zero value is anonymous.
-type Auth struct{ Username, Password string }
+// Auth are the credentials for a registry: a user with a password, or a token that the registry takes as it is. The zero value is
+// anonymous.
+type Auth struct{ Username, Password, Token string }
 
 // What a registry said of an image, beside being unreachable.
 var (
@@ -115,7 +116,10 @@ func (c *Client) repository(of string) (name.Repository, error) {
 }
 
 func (a Auth) authenticator() authn.Authenticator {
-	if a.Username == "" {
+	switch {
+	case a.Token != "":
+		return authn.FromConfig(authn.AuthConfig{RegistryToken: a.Token})
+	case a.Username == "":
 		return authn.Anonymous
 	}
 	return authn.FromConfig(authn.AuthConfig{Username: a.Username, Password: a.Password})

@@ -28,7 +28,7 @@ func TestResolve(t *testing.T) {
 		s := New(Config{RootCAs: reg.CAs()})
 		ref, want := reg.Push("team/app", registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "a=1")))
 		for _, r := range []reference.Reference{ref, ref.WithDigest(want)} {
-			got, err := s.Resolve(t.Context(), Place{Ref: r, Auth: Auth{"user", "secret"}})
+			got, err := s.Resolve(t.Context(), Place{Ref: r, Auth: Auth{Username: "user", Password: "secret"}})
 			if err != nil || got != want {
 				t.Errorf("%s: got %q, %v; want %q", mode, got, err, want)
 			}
@@ -36,10 +36,10 @@ func TestResolve(t *testing.T) {
 		if n := reg.Asked("GET", "/blobs/") + reg.Asked("GET", "/manifests/"); n > 0 {
 			t.Errorf("%s: it fetched %d documents", mode, n)
 		}
-		if _, err := s.Resolve(t.Context(), Place{Ref: reg.Ref("team/none"), Auth: Auth{"user", "secret"}}); !errors.Is(err, ErrMissing) {
+		if _, err := s.Resolve(t.Context(), Place{Ref: reg.Ref("team/none"), Auth: Auth{Username: "user", Password: "secret"}}); !errors.Is(err, ErrMissing) {
 			t.Errorf("%s: got %v; want ErrMissing", mode, err)
 		}
-		for _, auth := range []Auth{{}, {"user", "wrong"}, {"", "secret"}} {
+		for _, auth := range []Auth{{}, {Username: "user", Password: "wrong"}, {Password: "secret"}} {
 			if _, err := s.Resolve(t.Context(), Place{Ref: ref, Auth: auth}); errors.Is(err, ErrDenied) != (mode != registrytest.None) {
 				t.Errorf("%s %q: got %v", mode, auth, err)
 			}

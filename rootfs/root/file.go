@@ -21,6 +21,15 @@ var ErrNotMounted = errors.New("root is not mounted")
 // missing; all of it belongs to o. Links in the root are followed as the container would, never out of it. An archive
 // that is at fault gives an *unpack.EntryError; then a part of it stays.
 func (s *Roots) Extract(ctx context.Context, id, archive, dest string, o tree.Owner) error {
+	return s.extract(ctx, id, archive, dest, o, unpack.Options{})
+}
+
+// ExtractLayer is Extract for a layer of an image, with the rules of images: names may begin with "/", and whiteouts remove.
+func (s *Roots) ExtractLayer(ctx context.Context, id, archive, dest string, o tree.Owner) error {
+	return s.extract(ctx, id, archive, dest, o, unpack.Options{Image: true})
+}
+
+func (s *Roots) extract(ctx context.Context, id, archive, dest string, o tree.Owner, options unpack.Options) error {
 	root, ids, err := s.openWritable(id)
 	if err != nil {
 		return err
@@ -40,7 +49,8 @@ func (s *Roots) Extract(ctx context.Context, id, archive, dest string, o tree.Ow
 		return fmt.Errorf("make %s: %w", dest, err)
 	}
 	defer dir.Close()
-	_, err = unpack.Into(ctx, dir, section, unpack.Options{Owner: tree.OwnedBy(ids, o), Limits: s.store.Limits})
+	options.Owner, options.Limits = tree.OwnedBy(ids, o), s.store.Limits
+	_, err = unpack.Into(ctx, dir, section, options)
 	if err != nil {
 		return fmt.Errorf("extract into %s: %w", dest, err)
 	}

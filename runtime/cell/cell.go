@@ -45,6 +45,8 @@ type Config struct {
 	Volumes Volumes
 	// Blob returns the archive with this digest (sha256, hex).
 	Blob func(digest string) (path string, err error)
+	// Layer returns the archive of a layer of an image (sha256, hex); nil: there are none.
+	Layer func(digest string) (path string, err error)
 	// Keep stores an output of a task. The caller closes f.
 	Keep func(ctx context.Context, name string, f *os.File) (lrp.Blob, error)
 	// Logs receives lines; Events receives events, those of one container in

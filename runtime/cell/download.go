@@ -35,7 +35,11 @@ func (p *performer) fetchInto(ctx context.Context, d lrp.Download, source string
 	}
 	defer archive.Release()
 	owner := tree.Owner{UID: u.UID, GID: u.GID}
-	if err := p.cell.cfg.RootFS.Extract(ctx, p.guid(), archive.Path, u.path(d.To), owner); err != nil {
+	extract := p.cell.cfg.RootFS.Extract
+	if strings.HasPrefix(d.From, lrp.LayerScheme) {
+		extract = p.cell.cfg.RootFS.ExtractLayer
+	}
+	if err := extract(ctx, p.guid(), archive.Path, u.path(d.To), owner); err != nil {
 		text := strings.Join(strings.Fields("Copying "+d.Artifact+" into the container failed:"), " ") + " " + err.Error()
 		p.moan(ctx, d.Artifact, source, text)
 		return failure{text}

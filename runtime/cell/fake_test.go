@@ -491,6 +491,10 @@ func (r fakeRoots) List() ([]string, error) {
 	return ids, nil
 }
 
+func (r fakeRoots) ExtractLayer(ctx context.Context, id, archive, dest string, o tree.Owner) error {
+	return r.Extract(ctx, id, archive, dest, o)
+}
+
 func (r fakeRoots) Extract(ctx context.Context, id, archive, dest string, _ tree.Owner) error {
 	if err := r.call(ctx, "extract", id); err != nil {
 		return err

@@ -53,6 +53,9 @@ func (b *build) moan(ctx context.Context, what, source, text string) {
 var errNoArtifacts = errors.New("cell fetches nothing by URL")
 
 func (b *build) open(ctx context.Context, from lrp.Source) (artifact.File, error) {
+	if digest, ok := strings.CutPrefix(from.From, lrp.LayerScheme); ok {
+		return b.openLayer(digest)
+	}
 	digest, own := blobName(from.From)
 	if !own && b.cell.cfg.Artifacts == nil {
 		return artifact.File{}, errNoArtifacts
@@ -61,6 +64,18 @@ func (b *build) open(ctx context.Context, from lrp.Source) (artifact.File, error
 		return b.cell.cfg.Artifacts.Fetch(ctx, artifact.Source{URL: from.From, Algorithm: from.Checksum.Algorithm, Value: from.Checksum.Value, CacheKey: from.CacheKey})
 	}
 	path, err := b.cell.cfg.Blob(digest)
+	if err != nil {
+		return artifact.File{}, err
+	}
+	return artifact.Local(path, digest)
+}
+
+// openLayer opens a layer of an image in the cache.
+func (b *build) openLayer(digest string) (artifact.File, error) {
+	if b.cell.cfg.Layer == nil {
+		return artifact.File{}, errors.New("cell has no images")
+	}
+	path, err := b.cell.cfg.Layer(digest)
 	if err != nil {
 		return artifact.File{}, err
 	}

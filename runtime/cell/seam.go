@@ -62,6 +62,8 @@ type RootFS interface {
 	Unmount(ctx context.Context, id string) error
 	List() ([]string, error)
 	Extract(ctx context.Context, id, archive, dest string, owner tree.Owner) error
+	// ExtractLayer is Extract for a layer of an image, whose names begin with "/".
+	ExtractLayer(ctx context.Context, id, archive, dest string, owner tree.Owner) error
 	WriteFile(id, path string, content []byte, mode os.FileMode, uid, gid uint32) error
 	Open(id, path string) (*os.File, error)
 	Find(id, path string) (*os.File, error) // a directory, too, and through links

@@ -97,7 +97,7 @@ type Group struct {
 
 // Source is where an archive comes from.
 type Source struct {
-	From     string // an http or https URL, or "blob:<sha256 in hex>": one of the cell's own
+	From     string // an http or https URL, or "blob:<sha256 in hex>": one of the cell's own, or "layer:<sha256 in hex>": of an image
 	Checksum Checksum
 	// CacheKey lets the cell keep the file, and ask only whether it has changed.
 	CacheKey string
@@ -111,6 +111,12 @@ type Checksum struct {
 
 // BlobScheme is the scheme of what the cell itself keeps.
 const BlobScheme = "blob:"
+
+// LayerScheme is the scheme of layers of images that the cell has in its cache.
+const LayerScheme = "layer:"
+
+// ImageLayer names a layer of an image as it was pulled, by its digest (sha256, hex).
+func ImageLayer(digest string) Source { return Source{From: LayerScheme + digest} }
 
 // Blobbed names an archive of the cell's own by its digest (sha256, hex).
 func Blobbed(digest string) Source { return Source{From: BlobScheme + digest} }

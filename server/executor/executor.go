@@ -143,7 +143,7 @@ func (e *Executor) OpenCell(ctx context.Context) (err error) {
 	}
 	e.Cell, err = cell.New(cell.Config{Dir: e.Dir.Path("cell"), Presence: e.machine.Presence(), Parts: e.machine.Parts(), Containers: cell.Engine(e.Containers), Network: e.containerNetwork(), RootFS: e.Roots, Images: e.Roots.Images,
 		Files: e.Files, Users: e.Users, Artifacts: artifacts, Identities: e.Identities, TLSPorts: tlsPorts,
-		Volumes: e.Volumes, Blob: e.Blobs.Path, Keep: e.keep, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log})
+		Volumes: e.Volumes, Blob: e.Blobs.Path, Layer: e.Roots.Images.BlobPath, Keep: e.keep, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log})
 	if err == nil {
 		e.Logs.InstanceTags = e.Cell.LogTags
 	}

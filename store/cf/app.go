@@ -33,6 +33,7 @@ type App struct {
 const (
 	LifecycleBuildpack = "buildpack"
 	LifecycleDocker    = "docker"
+	LifecycleCNB       = "cnb" // Cloud Native Buildpacks
 )
 
 // Lifecycle says how an app's package becomes a droplet.
@@ -43,6 +44,16 @@ type Lifecycle struct {
 	// Image is the image that Stack, or the docker lifecycle's package, was
 	// when a build took it; nil for a stack with a name, and until then.
 	Image *StackImage `json:",omitempty"`
+	// Packages are the images of those of Buildpacks that are images, once a build took them.
+	Packages []BuildpackImage `json:",omitempty"`
+}
+
+// BuildpackImage is an image with Cloud Native Buildpacks, which never changes.
+type BuildpackImage struct {
+	Name      string   // as in Lifecycle.Buildpacks
+	Reference string   // with the digest
+	Buildpack string   // which of its buildpacks is meant: ID@VERSION
+	Layers    []string // as they were pulled, by their SHA-256 in hex; the lowest first
 }
 
 // StackImage is an image that containers run on, which never changes.

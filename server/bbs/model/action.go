@@ -60,7 +60,7 @@ func source(from, cacheKey, algorithm, value string) lrp.Source {
 // remote keeps clients from what the cell itself has: blobs are Cloud Foundry's
 // apps' and may not be read, or written, by a name that a client chose.
 func remote(url string) string {
-	if strings.HasPrefix(url, lrp.BlobScheme) {
+	if strings.HasPrefix(url, lrp.BlobScheme) || strings.HasPrefix(url, lrp.LayerScheme) {
 		return "no:" + url
 	}
 	return url
