@@ -34,6 +34,11 @@ const (
 	// EnvBuildpackURL is the URL that fetch downloads, which may hold a password:
 	// every user of the machine can read a command line. cupola's own name.
 	EnvBuildpackURL = "BUILDPACK_URL"
+	// Of Cloud Native Buildpacks: where a droplet has the layers and the app, and what
+	// registries ask for, as JSON, while buildpacks are downloaded.
+	EnvCNBLayers      = "CNB_LAYERS_DIR"
+	EnvCNBApp         = "CNB_APP_DIR"
+	EnvCNBCredentials = "CNB_REGISTRY_CREDS"
 )
 
 // RailsScheme returns the scheme that DATABASE_URL has for a database whose URL

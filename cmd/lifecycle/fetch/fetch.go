@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"cupola/rootfs/unpack"
+	"cupola/runtime/contract"
 )
 
 // timeLimit is how long a download may take: that of Cloud Foundry's builder.
@@ -35,24 +37,33 @@ func newFetcher() *fetcher {
 	return &fetcher{bytes: maxBytes, entries: maxEntries, client: newClient()}
 }
 
+// source is where a buildpack is.
+type source struct {
+	url     string
+	archive bool // it is a zip or tar file, whatever its name; else the name says whether it is a zip
+}
+
 // fetch unpacks the buildpack that a URL leads to into an empty directory, and
 // returns the bytes that were received. Errors are for the person who pushes.
-func (f *fetcher) fetch(ctx context.Context, raw, dir string) (int64, error) {
-	u, err := url.Parse(raw)
+func (f *fetcher) fetch(ctx context.Context, from source, dir string) (int64, error) {
+	u, err := url.Parse(from.url)
 	if err != nil {
 		return 0, errors.New("it is not a valid URL")
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return 0, fmt.Errorf("%s is not supported, only http and https are", u.Scheme)
 	}
+	if from.archive {
+		return f.unpacked(ctx, u, dir, extractAny)
+	}
 	if strings.HasSuffix(u.Path, ".zip") { // Cloud Foundry's rule
-		return f.zip(ctx, u, dir)
+		return f.unpacked(ctx, u, dir, extract)
 	}
 	return f.git(ctx, u, dir)
 }
 
-// zip downloads and unpacks a zip file.
-func (f *fetcher) zip(ctx context.Context, u *url.URL, dir string) (int64, error) {
+// unpacked downloads and unpacks an archive.
+func (f *fetcher) unpacked(ctx context.Context, u *url.URL, dir string, extract func(context.Context, *os.File, string) error) (int64, error) {
 	file, err := os.CreateTemp("", "buildpack-*.zip")
 	if err != nil {
 		return 0, err
@@ -69,6 +80,9 @@ func (f *fetcher) download(ctx context.Context, u *url.URL, to io.Writer) (int64
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return 0, errors.New("it is not a valid URL")
+	}
+	if err := authorize(req); err != nil {
+		return 0, err
 	}
 	res, err := f.client.Do(req)
 	if err != nil {
@@ -101,6 +115,15 @@ func extract(ctx context.Context, file *os.File, dir string) error {
 	if _, err := archive.ReadAt(magic[:], 0); err != nil || string(magic[:]) != "PK" {
 		return errors.New("it is not a valid zip file")
 	}
+	return extractAny(ctx, file, dir)
+}
+
+// extractAny is extract for a zip or a tar file.
+func extractAny(ctx context.Context, file *os.File, dir string) error {
+	archive, err := unpack.Section(file)
+	if err != nil {
+		return err
+	}
 	root, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -130,3 +153,27 @@ func (s statusError) Error() string {
 type tooLargeError int64
 
 func (e tooLargeError) Error() string { return fmt.Sprintf("it has more than %d bytes", int64(e)) }
+
+// authorize adds what the environment has for the server, if it has anything: a user with
+// a password, or a token (cnbapplifecycle: pkg/keychain). Its name may have the port.
+func authorize(req *http.Request) error {
+	text := os.Getenv(contract.EnvCNBCredentials)
+	if text == "" {
+		return nil
+	}
+	var all map[string]struct{ Username, Password, Token string }
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return fmt.Errorf("invalid %s: it is not an object of objects", contract.EnvCNBCredentials)
+	}
+	have, ok := all[req.URL.Host]
+	if !ok {
+		have = all[req.URL.Hostname()]
+	}
+	switch {
+	case have.Username != "":
+		req.SetBasicAuth(have.Username, have.Password)
+	case have.Token != "":
+		req.Header.Set("Authorization", "Bearer "+have.Token)
+	}
+	return nil
+}

@@ -126,7 +126,7 @@ func TestZip(t *testing.T) {
 		t.Run(c.path, func(t *testing.T) {
 			f, dir := newFetcher(), t.TempDir()
 			f.bytes = 4096
-			size, err := f.fetch(t.Context(), srv.URL+c.path, dir)
+			size, err := f.fetch(t.Context(), source{url: srv.URL + c.path}, dir)
 			if text := errText(err); text != c.err {
 				t.Fatalf("got %q; want %q", text, c.err)
 			}
@@ -155,7 +155,7 @@ func TestInvalidURLs(t *testing.T) {
 		"http://user:pw@127.0.0.1:1/x.zip": "dial tcp 127.0.0.1:1: connect: connection refused",
 		"http://user:pw@127.0.0.1:1/x":     "cannot read git repository: dial tcp 127.0.0.1:1: connect: connection refused",
 	} {
-		if _, err := newFetcher().fetch(t.Context(), url, t.TempDir()); errText(err) != want {
+		if _, err := newFetcher().fetch(t.Context(), source{url: url}, t.TempDir()); errText(err) != want {
 			t.Errorf("%s: got %v; want %q", url, err, want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestAnswersAreNotQuoted(t *testing.T) {
 	}))
 	defer srv.Close()
 	for path, want := range map[string]string{"/x": "cannot read git repository: 401 Unauthorized", "/x.zip": "401 Unauthorized"} {
-		_, err := newFetcher().fetch(t.Context(), strings.Replace(srv.URL, "http://", "http://user:secret@", 1)+path, t.TempDir())
+		_, err := newFetcher().fetch(t.Context(), source{url: strings.Replace(srv.URL, "http://", "http://user:secret@", 1) + path}, t.TempDir())
 		if errText(err) != want {
 			t.Errorf("%s: got %v; want %s", path, err, want)
 		}
@@ -204,7 +204,7 @@ func TestPasswordsFollowNoRedirect(t *testing.T) {
 	}))
 	defer srv.Close()
 	for _, path := range []string{"/x", "/x.zip"} {
-		if _, err := newFetcher().fetch(t.Context(), strings.Replace(srv.URL, "http://", "http://user:secret@", 1)+path, t.TempDir()); err == nil {
+		if _, err := newFetcher().fetch(t.Context(), source{url: strings.Replace(srv.URL, "http://", "http://user:secret@", 1) + path}, t.TempDir()); err == nil {
 			t.Errorf("%s was fetched", path)
 		}
 	}
@@ -219,7 +219,7 @@ func TestSystemCertificates(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(zipOf(t, "bin/detect", "")) }))
 	defer srv.Close()
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
-	if _, err := newFetcher().fetch(t.Context(), srv.URL+"/x.zip", t.TempDir()); !strings.Contains(errText(err), "certificate signed by unknown authority") {
+	if _, err := newFetcher().fetch(t.Context(), source{url: srv.URL + "/x.zip"}, t.TempDir()); !strings.Contains(errText(err), "certificate signed by unknown authority") {
 		t.Errorf("got %v; want an unknown authority", err)
 	}
 	dir := t.TempDir()
@@ -228,7 +228,7 @@ func TestSystemCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(contract.EnvCertificates, dir)
-	if _, err := newFetcher().fetch(t.Context(), srv.URL+"/x.zip", t.TempDir()); err != nil {
+	if _, err := newFetcher().fetch(t.Context(), source{url: srv.URL + "/x.zip"}, t.TempDir()); err != nil {
 		t.Error(err)
 	}
 }
@@ -332,7 +332,7 @@ func TestGit(t *testing.T) {
 	} {
 		t.Run(c.url, func(t *testing.T) {
 			dir := t.TempDir()
-			_, err := newFetcher().fetch(t.Context(), base+c.url, dir)
+			_, err := newFetcher().fetch(t.Context(), source{url: base + c.url}, dir)
 			if c.err != "" {
 				if !strings.Contains(errText(err), c.err) {
 					t.Fatalf("got %v; want %q", err, c.err)
@@ -355,13 +355,13 @@ func TestGitIsBounded(t *testing.T) {
 	for limit := int64(10); limit < 400; limit += 50 { // the submodule's bytes count with the others
 		f := newFetcher()
 		f.bytes = limit
-		if _, err := f.fetch(t.Context(), base+"/bp", t.TempDir()); !strings.Contains(errText(err), fmt.Sprintf("more than %d bytes", limit)) {
+		if _, err := f.fetch(t.Context(), source{url: base + "/bp"}, t.TempDir()); !strings.Contains(errText(err), fmt.Sprintf("more than %d bytes", limit)) {
 			t.Errorf("got %v", err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newFetcher().fetch(ctx, base+"/bp", t.TempDir()); err == nil {
+	if _, err := newFetcher().fetch(ctx, source{url: base + "/bp"}, t.TempDir()); err == nil {
 		t.Error("a cancelled fetch went on")
 	}
 }

@@ -48,7 +48,7 @@ func TestATreeWithoutEnd(t *testing.T) {
 	run("", "update-ref", "refs/heads/main", run("", "commit-tree", "-m", "1", strings.Fields(entry)[2]))
 	f := newFetcher()
 	f.entries = 1000
-	if _, err := f.fetch(t.Context(), url, t.TempDir()); err == nil || !strings.Contains(err.Error(), "more than 1000 files and directories") {
+	if _, err := f.fetch(t.Context(), source{url: url}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "more than 1000 files and directories") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -62,7 +62,7 @@ func TestALinkLeadsNoWriteOut(t *testing.T) {
 	inner := run("100644 blob "+file+"\tevil\n", "mktree")
 	tree := run("120000 blob "+link+"\ta\n040000 tree "+inner+"\ta\n", "mktree")
 	run("", "update-ref", "refs/heads/main", run("", "commit-tree", "-m", "1", tree))
-	_, err := newFetcher().fetch(t.Context(), url, t.TempDir())
+	_, err := newFetcher().fetch(t.Context(), source{url: url}, t.TempDir())
 	if left, _ := os.ReadDir(victim); err == nil || len(left) > 0 {
 		t.Errorf("got %v; %v was written", err, left)
 	}

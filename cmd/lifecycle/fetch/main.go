@@ -26,6 +26,7 @@ func run(args []string) int {
 	flags := flag.NewFlagSet("fetch", flag.ContinueOnError)
 	to := flags.String("to", "", "directory to unpack the buildpack into; it must not exist")
 	name := flags.String("name", "", "what the buildpack is called in the log")
+	archive := flags.Bool("archive", false, "the URL leads to an archive of any kind, never to a repository")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -35,17 +36,23 @@ func run(args []string) int {
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), timeLimit, fmt.Errorf("it took longer than %s", timeLimit))
 	defer cancel()
-	if err := download(ctx, os.Getenv(contract.EnvBuildpackURL), *name, *to); err != nil {
+	if err := download(ctx, source{os.Getenv(contract.EnvBuildpackURL), *archive}, *name, *to); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 		fmt.Fprintf(os.Stderr, "Failed to download buildpack '%s': %v\n", *name, err)
+		if *archive {
+			return exitCNB
+		}
 		return 1
 	}
 	return 0
 }
 
-func download(ctx context.Context, url, name, to string) error {
+// exitCNB is the exit code of cnbapplifecycle's builder for a buildpack that it cannot download.
+const exitCNB = 232
+
+func download(ctx context.Context, from source, name, to string) error {
 	fmt.Printf("Downloading buildpack %s...\n", name)
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
@@ -53,7 +60,7 @@ func download(ctx context.Context, url, name, to string) error {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return err
 	}
-	size, err := newFetcher().fetch(ctx, url, to)
+	size, err := newFetcher().fetch(ctx, from, to)
 	if err != nil {
 		return err
 	}
