@@ -12,6 +12,7 @@ import (
 
 	"cupola/cmd/lifecycle/builder"
 	"cupola/cmd/lifecycle/buildpack"
+	"cupola/cmd/lifecycle/cnb"
 	"cupola/cmd/lifecycle/directory"
 	"cupola/cmd/lifecycle/healthcheck"
 	"cupola/cmd/lifecycle/jvm"
@@ -54,6 +55,10 @@ func dispatch(argv []string) (code int, ok bool) {
 		return builder.Main(args), true
 	case "buildpack":
 		return buildpack.Main(args), true
+	case contract.CommandCNBBuilder:
+		return cnb.Main(args), true
+	case contract.CommandCNBLauncher:
+		return cnb.Launch(argv), true
 	case contract.CommandDirectories:
 		return directory.Main(args), true
 	case "static":

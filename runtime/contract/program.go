@@ -18,12 +18,16 @@ const (
 	Init     = ProgramDir + "/init"      // the first process of every container
 	Builder  = LifecycleDir + "/builder" // a link to the helper
 	Launcher = LifecycleDir + "/launcher"
+	// CNBBuilder stages by Cloud Native Buildpacks; another link to the helper.
+	CNBBuilder = LifecycleDir + "/" + CommandCNBBuilder
 )
 
 // Commands that the daemon runs as the first argument of Helper.
 const (
-	CommandSSHD        = "sshd"        // serves one SSH connection on its standard streams
-	CommandDirectories = "directories" // USER DIR…: makes directories that belong to a user
+	CommandSSHD        = "sshd" // serves one SSH connection on its standard streams
+	CommandCNBBuilder  = "cnb-builder"
+	CommandCNBLauncher = "cnb-launcher" // what Launcher becomes for a droplet of Cloud Native Buildpacks
+	CommandDirectories = "directories"  // USER DIR…: makes directories that belong to a user
 )
 
 // Links are the names that Cloud Foundry's lifecycle has in LifecycleDir beside
@@ -31,6 +35,7 @@ const (
 func Links() map[string]string {
 	return map[string]string{
 		"builder":     "lifecycle",
+		"cnb-builder": "lifecycle",
 		"healthcheck": "lifecycle",
 		"shell":       "lifecycle",
 		"sh":          "lifecycle",

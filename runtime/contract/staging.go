@@ -21,8 +21,19 @@ func BuildpackDir(buildpack string) string {
 	return fmt.Sprintf("%016x", xxh64(buildpack))
 }
 
-// LifecycleBuildpack is the Result.LifecycleType of every Result.
-const LifecycleBuildpack = "buildpack"
+// Where a staging by Cloud Native Buildpacks has the app and the buildpacks' layers, and
+// where a droplet has them: the defaults of cnbapplifecycle.
+const (
+	CNBWorkspace  = Home + "/workspace"
+	CNBLayers     = Home + "/layers"
+	StagingImages = "/tmp/buildpackimages" // buildpacks that are images, each in its BuildpackDir
+)
+
+// The types of a Result.
+const (
+	LifecycleBuildpack = "buildpack"
+	LifecycleCNB       = "cnb"
+)
 
 // Result is what the builder writes to StagingResult.
 type Result struct {

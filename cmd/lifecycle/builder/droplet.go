@@ -28,6 +28,21 @@ func (b *builder) pack() error {
 	return nil
 }
 
+// Part is a file or directory that an archive has under a name, which begins with "./".
+type Part struct{ Path, Name string }
+
+// Pack writes a gzipped tar file, whose files all belong to the user of apps.
+func Pack(path string, parts ...Part) error {
+	return writeArchive(path, func(t *tree) error {
+		for _, p := range parts {
+			if err := t.add(p.Path, p.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // writeArchive writes a gzipped tar file. The fastest level is enough: the
 // file goes to a disk nearby and is unpacked soon.
 func writeArchive(path string, fill func(*tree) error) (err error) {

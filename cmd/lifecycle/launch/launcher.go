@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"cupola/runtime/contract"
 )
 
 // PreStartMessage and StartMessage are the lines that Cloud Foundry's launcher
@@ -56,12 +58,15 @@ type Full struct {
 // for buildpack apps). It returns, with an exit code, only when the command
 // could not be started.
 func Main(argv []string) int {
+	if isCNB() {
+		return delegate(argv, contract.CommandCNBLauncher)
+	}
 	s, code, err := prepare(argv, decodeJSON)
 	if err == nil && !exists(bash) {
 		err = errNeedFull
 	}
 	if errors.Is(err, errNeedFull) {
-		return delegate(argv)
+		return delegate(argv, "launcher")
 	}
 	if err != nil {
 		return fail(argv[0], code, err)
@@ -106,12 +111,18 @@ func prepare(argv []string, decode func([]byte) (StagingInfo, error)) (Start, in
 	return s, exitEnv, err
 }
 
-// delegate executes the same command line in the large program, which lies
-// beside this one. Where that is argv says: the link to the running program is
+// isCNB reports whether the droplet is one of Cloud Native Buildpacks.
+func isCNB() bool {
+	layers := os.Getenv(contract.EnvCNBLayers)
+	return layers != "" && exists(filepath.Join(layers, "config", "metadata.toml"))
+}
+
+// delegate executes the same command line, as a command, in the large program, which
+// lies beside this one. Where that is argv says: the link to the running program is
 // the host's in a process that joined the container.
-func delegate(argv []string) int {
+func delegate(argv []string, command string) int {
 	full := filepath.Join(filepath.Dir(argv[0]), "lifecycle")
-	err := syscall.Exec(full, append([]string{"launcher"}, argv[1:]...), os.Environ())
+	err := syscall.Exec(full, append([]string{command}, argv[1:]...), os.Environ())
 	return fail(argv[0], exitStart, fmt.Errorf("exec %s: %w", full, err))
 }
 
