@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,14 @@ import (
 // manifest.yml that cannot be read, or that does not suit the row, fails the job,
 // as in Cloud Controller, whose clients read those errors from there.
 func uploadBuildpack(c *call) (*response, error) {
-	if err := c.tx(true, func() error { _, err := openBuildpack(c); return err }); err != nil {
+	lifecycle := ""
+	if err := c.tx(true, func() error {
+		b, err := openBuildpack(c)
+		if err == nil {
+			lifecycle = b.Lifecycle
+		}
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	u, err := readUpload(c)
@@ -26,7 +34,7 @@ func uploadBuildpack(c *call) (*response, error) {
 	if u.bits == nil {
 		return nil, badBuildpack("A buildpack zip file must be uploaded as 'bits'")
 	}
-	bits, err := checkBuildpackBits(u)
+	bits, err := checkBuildpackBits(u, lifecycle)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +53,10 @@ func badBuildpack(format string, args ...any) error {
 }
 
 // checkBuildpackBits reads what an upload says of itself.
-func checkBuildpackBits(u *upload) (stacks.Bits, error) {
+func checkBuildpackBits(u *upload, lifecycle string) (stacks.Bits, error) {
+	if lifecycle == cf.LifecycleCNB {
+		return checkCNBBits(u)
+	}
 	bits := stacks.Bits{Filename: u.name}
 	info, err := u.bits.Stat()
 	if err != nil {
@@ -67,6 +78,27 @@ func checkBuildpackBits(u *upload) (stacks.Bits, error) {
 		bits.Fault, err = err.Error(), nil
 	}
 	return bits, err
+}
+
+// tarMagic is in a tar file at byte 257 (CC: BuildpackUploadMessage::CNB_MIME).
+const tarMagic = "ustar\x0000"
+
+// checkCNBBits takes gzip archives and .cnb files (CC: BuildpackUploadMessage#is_archive).
+func checkCNBBits(u *upload) (stacks.Bits, error) {
+	bits := stacks.Bits{Filename: u.name}
+	head := make([]byte, 257+len(tarMagic))
+	n, err := u.bits.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return bits, err
+	}
+	if head = head[:n]; bytes.HasPrefix(head, []byte("\x1f\x8b\x08")) || bytes.HasSuffix(head, []byte(tarMagic)) {
+		return bits, nil
+	}
+	fault := fmt.Sprintf(`%s is not a gzip archive or cnb file. Buildpacks of lifecycle "cnb" must be valid gzip archives or cnb files.`, u.name)
+	if n == 0 {
+		fault += fmt.Sprintf(", %s cannot be empty", u.name)
+	}
+	return bits, badBuildpack("%s", fault)
 }
 
 // openBuildpack is the buildpack of {guid}, if it may be uploaded to.

@@ -71,6 +71,9 @@ func viewDropletBuildpacks(d *cf.Droplet) any {
 		e := doc{"name": b.Name, "detect_output": nil, "version": control.OrNil(b.Version), "buildpack_name": b.BuildpackName}
 		if b.Name == d.Buildpacks[len(d.Buildpacks)-1].Name && !strings.Contains(b.Name, "://***:***@") {
 			e["detect_output"] = b.DetectOutput
+			if d.Lifecycle.Type == cf.LifecycleCNB {
+				e["detect_output"] = nil
+			}
 		}
 		out = append(out, e)
 	}

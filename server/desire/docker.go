@@ -19,6 +19,37 @@ type DockerMetadata struct {
 	Workdir    string       `json:"workdir,omitempty"`
 	Ports      []DockerPort `json:"ports,omitempty"`
 	User       string       `json:"user,omitempty"`
+	// Processes are those of an image that Cloud Native Buildpacks built.
+	Processes []ImageProcess `json:"processes,omitempty"`
+}
+
+// ImageProcess is a process type of an image, which the launcher in the image starts by its
+// name (buildpacks/spec: platform.md, launcher).
+type ImageProcess struct {
+	Type string `json:"type"`
+}
+
+// processDir is where such an image has a program for each process type.
+const processDir = "/cnb/process/"
+
+// program is that of a process type; "" for one that the image starts by its own command.
+func (m DockerMetadata) program(kind string) string {
+	if slices.Contains(m.Processes, ImageProcess{kind}) {
+		return processDir + kind
+	}
+	return ""
+}
+
+// ProcessTypes are what a droplet says that the image runs: as web its own command, and
+// each process type by its program.
+func (m DockerMetadata) ProcessTypes() map[string]string {
+	types := map[string]string{"web": m.Command()}
+	for _, p := range m.Processes {
+		if contract.CheckProcess(p.Type, "") == nil && p.Type != "" && !strings.ContainsAny(p.Type, "/ \t\n") && len(types) < contract.MaxProcesses {
+			types[p.Type] = processDir + p.Type
+		}
+	}
+	return types
 }
 
 // DockerPort is a port that an image exposes.
@@ -53,7 +84,9 @@ func dockerMetadata(d *cf.Droplet) (m DockerMetadata) {
 func dockerRun(d *cf.Droplet, as, command string) lrp.Run {
 	m := dockerMetadata(d)
 	argv := slices.Concat(m.Entrypoint, m.Cmd)
-	if command != "" {
+	if kind, ok := strings.CutPrefix(command, processDir); ok && m.program(kind) != "" {
+		argv = []string{command} // such images need not have a shell
+	} else if command != "" {
 		argv = []string{"/bin/sh", "-c", command}
 	}
 	if len(argv) == 0 {
@@ -101,6 +134,10 @@ func dockerPorts(d *cf.Droplet) []uint16 {
 func (v *vars) base(d *cf.Droplet) {
 	if !isDocker(d) {
 		v.set("LANG", defaultLang)
+		if isCNB(d) {
+			v.set(contract.EnvCNBLayers, contract.CNBLayers)
+			v.set(contract.EnvCNBApp, contract.CNBWorkspace)
+		}
 		return
 	}
 	if d.Lifecycle.Image == nil {

@@ -63,6 +63,8 @@ func namedFailure(reason string) BuildError {
 		return named("BuildpackCompileFailed", "App staging failed in the buildpack compile phase")
 	case strings.HasSuffix(reason, "224"):
 		return named("BuildpackReleaseFailed", "App staging failed in the buildpack release phase")
+	case cnbFailure(reason) != "":
+		return named(cnbFailures[cnbFailure(reason)].id, cnbFailures[cnbFailure(reason)].detail)
 	case strings.HasPrefix(reason, "insufficient resources"):
 		return named("InsufficientResources", "Insufficient resources")
 	case strings.HasPrefix(reason, "found no compatible cell"):
@@ -74,6 +76,30 @@ func namedFailure(reason string) BuildError {
 	}
 	return stagingError(stagingFailed)
 }
+
+// cnbFailures are the errors of Cloud Native Buildpacks by the exit codes of their builder
+// (CC: errors/v2.yml, 430001 to 430007).
+var cnbFailures = map[string]struct{ id, detail string }{
+	"231": {"CNBGenericBuildFailed", "cnb: generic build failure"},
+	"232": {"CNBDownloadBuildpackFailed", "cnb: downloading buildpacks failed: This may be caused by a wrong url, invalid buildpack or invalid credentials. Check the staging logs for more details."},
+	"233": {"CNBDetectFailed", "cnb: detecting failed"},
+	"234": {"CNBBuildFailed", "cnb: building failed"},
+	"235": {"CNBExportFailed", "cnb: exporting failed"},
+	"236": {"CNBLaunchFailed", "cnb: launching failed"},
+	"237": {"CNBRestoreFailed", "cnb: restore failed"},
+}
+
+// cnbFailure is the exit code of a reason that cnbFailures has; "" for another.
+func cnbFailure(reason string) string {
+	code := reason[max(0, len(reason)-3):]
+	if _, ok := cnbFailures[code]; ok {
+		return code
+	}
+	return ""
+}
+
+// BuildpackNotDownloaded is the error of a build whose buildpack is an image that cannot be pulled.
+func BuildpackNotDownloaded() BuildError { return namedFailure("232") }
 
 // exited reports whether a task's reason is a process' exit code alone. Why it
 // exited with that, its container's log says.

@@ -46,15 +46,24 @@ func imageCredential(app *cf.App, l cf.Lifecycle, of cf.Credential) cf.Credentia
 }
 
 // CredentialFor returns the credential for a registry, or for that of an image's
-// reference, which has a user and a password; tokens serve buildpacks only. As in RFC-0046, host names decide: an
+// reference, which has a user and a password; tokens serve buildpacks only, and BuildpackCredential takes them, too. As in RFC-0046, host names decide: an
 // entry without a port is for each port of its host, and comes after one with the
 // registry's port. Entries may also be URLs, and in upper case.
-func CredentialFor(all cf.Credentials, registry string) (found cf.Credential) {
+func CredentialFor(all cf.Credentials, registry string) cf.Credential {
+	return bestCredential(all, registry, false)
+}
+
+// BuildpackCredential is CredentialFor for the registry of a buildpack.
+func BuildpackCredential(all cf.Credentials, registry string) cf.Credential {
+	return bestCredential(all, registry, true)
+}
+
+func bestCredential(all cf.Credentials, registry string, tokens bool) (found cf.Credential) {
 	host, port := hostOf(registry)
 	best := 0
 	for _, entry := range slices.Sorted(maps.Keys(all)) {
 		have := all[entry]
-		if have.Username == "" {
+		if have.Username == "" && !(tokens && have.Token != "") {
 			continue
 		}
 		fit := 0
@@ -71,6 +80,9 @@ func CredentialFor(all cf.Credentials, registry string) (found cf.Credential) {
 		}
 		if fit > best {
 			best, found = fit, cf.Credential{Username: have.Username, Password: have.Password}
+			if found.Username == "" {
+				found.Token = have.Token
+			}
 		}
 	}
 	return found

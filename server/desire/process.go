@@ -90,14 +90,20 @@ func run(d *cf.Droplet, as, command string) lrp.Run {
 	if isDocker(d) {
 		return dockerRun(d, as, command)
 	}
+	if isCNB(d) {
+		return lrp.Run{Path: contract.Launcher, Args: []string{"app", command, d.ExecutionMetadata}, User: cmp.Or(as, contract.VcapName), Nofile: maxFiles}
+	}
 	return lrp.Run{Path: contract.Launcher, Args: []string{"app", command, d.ExecutionMetadata}, Dir: contract.Home, User: cmp.Or(as, contract.VcapName), Nofile: maxFiles}
 }
 
 // command is what the user asked for, else what the droplet has for the type;
 // an image knows its own.
 func (in ProcessIn) command() string {
-	if in.Process.Command != "" || isDocker(in.Droplet) {
+	switch {
+	case in.Process.Command != "":
 		return in.Process.Command
+	case isDocker(in.Droplet):
+		return dockerMetadata(in.Droplet).program(in.Process.Type)
 	}
 	return in.Droplet.ProcessTypes[in.Process.Type]
 }
@@ -131,7 +137,7 @@ func (in ProcessIn) env(port uint16) []lrp.EnvVar {
 	v.system(o, app)
 	v.database(o.Bindings)
 	v.set(contract.EnvPort, itoa(port))
-	if !isDocker(in.Droplet) {
+	if !isDocker(in.Droplet) && !isCNB(in.Droplet) {
 		v.set("VCAP_APP_PORT", itoa(port))
 		v.set("VCAP_APP_HOST", "0.0.0.0")
 	}

@@ -22,7 +22,7 @@ func ReadResult(text []byte, d *cf.Droplet) error {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return malformed("%v", err)
 	}
-	if r.LifecycleType != contract.LifecycleBuildpack {
+	if want := resultType(d.Lifecycle); r.LifecycleType != want {
 		return malformed("its lifecycle is %q", r.LifecycleType)
 	}
 	if err := checkResult(r); err != nil {
@@ -39,6 +39,14 @@ func ReadResult(text []byte, d *cf.Droplet) error {
 			MemoryMB: max(s.MemoryMB, 0), Origin: "buildpack"})
 	}
 	return nil
+}
+
+// resultType is what the result of a lifecycle says that it is.
+func resultType(l cf.Lifecycle) string {
+	if l.Type == cf.LifecycleCNB {
+		return contract.LifecycleCNB
+	}
+	return contract.LifecycleBuildpack
 }
 
 // checkResult refuses what is too much for one app.

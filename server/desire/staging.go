@@ -38,7 +38,8 @@ type StagingIn struct {
 type Buildpack struct {
 	Key    string // its name, or its URL without secrets
 	Digest string // sha256 of its zip; "" for one by URL
-	URL    string // where the staging container downloads it from; "" for an admin's
+	URL    string // where the staging container downloads it from; "" for an admin's and for an image
+	Image  *cf.BuildpackImage
 }
 
 // Staging is what runs for a build.
@@ -73,9 +74,14 @@ func (in StagingIn) action() lrp.Action {
 		steps = append(steps, lrp.Parallel(packs...))
 	}
 	steps = append(append(steps, lrp.Parallel(in.downloads()...)), in.fetches()...)
-	return lrp.Within(StagingTimeout, lrp.Serial(append(steps,
-		lrp.Run{Path: contract.Builder, Args: in.args(), User: contract.VcapName, Nofile: maxFiles}.Action(),
-		uploads())...))
+	return lrp.Within(StagingTimeout, lrp.Serial(append(steps, in.builder().Action(), uploads())...))
+}
+
+func (in StagingIn) builder() lrp.Run {
+	if in.isCNB() {
+		return lrp.Run{Path: contract.CNBBuilder, Args: in.cnbArgs(), User: contract.VcapName, Nofile: maxFiles}
+	}
+	return lrp.Run{Path: contract.Builder, Args: in.args(), User: contract.VcapName, Nofile: maxFiles}
 }
 
 // uploads keep the droplet and the build cache, with the lines of Cloud
@@ -98,11 +104,32 @@ func (in StagingIn) fetches() (all []lrp.Action) {
 	for _, b := range in.Buildpacks {
 		if b.URL != "" && !seen[b.Key] {
 			seen[b.Key] = true
-			all = append(all, lrp.Run{Path: contract.Fetch, Args: []string{"-to=" + path.Join(contract.StagingDownloads, contract.BuildpackDir(b.Key)), "-name=" + b.Key},
-				Env: []lrp.EnvVar{{Name: contract.EnvBuildpackURL, Value: b.URL}}, User: contract.VcapName, Nofile: maxFiles}.Action())
+			all = append(all, in.fetch(b).Action())
 		}
 	}
 	return all
+}
+
+func (in StagingIn) fetch(b Buildpack) lrp.Run {
+	r := lrp.Run{Path: contract.Fetch, Args: []string{"-to=" + dirOf(b), "-name=" + b.Key},
+		Env: []lrp.EnvVar{{Name: contract.EnvBuildpackURL, Value: b.URL}}, User: contract.VcapName, Nofile: maxFiles}
+	if in.isCNB() {
+		r.Args = append(r.Args, "-archive")
+		r.Env = append(r.Env, in.registryCredentials()...)
+	}
+	return r
+}
+
+// dirOf is where a staging has a buildpack.
+func dirOf(b Buildpack) string {
+	parent := contract.StagingBuildpacks
+	switch {
+	case b.Image != nil:
+		parent = contract.StagingImages
+	case b.URL != "":
+		parent = contract.StagingDownloads
+	}
+	return path.Join(parent, contract.BuildpackDir(b.Key))
 }
 
 func download(digest, to, artifact string) lrp.Action {
@@ -113,16 +140,25 @@ func download(digest, to, artifact string) lrp.Action {
 func (in StagingIn) buildpacks() (all []lrp.Action) {
 	seen := map[string]bool{}
 	for _, b := range in.Buildpacks {
-		if b.URL == "" && !seen[b.Key] {
-			seen[b.Key] = true
-			all = append(all, download(b.Digest, path.Join(contract.StagingBuildpacks, contract.BuildpackDir(b.Key)), b.Key))
+		if b.URL != "" || seen[b.Key] {
+			continue
 		}
+		seen[b.Key] = true
+		if b.Image == nil {
+			all = append(all, download(b.Digest, dirOf(b), b.Key))
+			continue
+		}
+		all = append(all, imageDownload(b))
 	}
 	return all
 }
 
 func (in StagingIn) downloads() []lrp.Action {
-	all := []lrp.Action{download(in.Package.Digest, contract.StagingApp, "app package")}
+	to := contract.StagingApp
+	if in.isCNB() {
+		to = contract.CNBWorkspace
+	}
+	all := []lrp.Action{download(in.Package.Digest, to, "app package")}
 	if in.Cache != "" {
 		all = append(all, lrp.Tried(download(in.Cache, contract.StagingOldCache, "build artifacts cache")))
 	}
@@ -152,6 +188,9 @@ func (in StagingIn) args() []string {
 // env is the environment in Cloud Controller's order: CF_STACK comes after the
 // app's own variables, so that no user can set it.
 func (in StagingIn) env(memoryMB, diskMB int) []lrp.EnvVar {
+	if in.isCNB() {
+		return append(in.cnbEnv(), in.passedEnv()...)
+	}
 	var v vars
 	v.set("LANG", defaultLang)
 	v.merge(in.Owner.Staging)

@@ -22,7 +22,7 @@ func Task(in TaskIn) lrp.RunInfo {
 		Layers: layers(in.Droplet), Lifecycle: true,
 		Files:  in.files(),
 		Env:    in.env(),
-		Action: run(in.Droplet, t.User, t.Command).Action(),
+		Action: in.run().Action(),
 
 		MemoryMB: t.MemoryMB, DiskMB: t.DiskMB, CPUWeight: cpuWeight(t.MemoryMB),
 		LogRateLimitByte: t.LogRateLimit,
@@ -35,6 +35,16 @@ func Task(in TaskIn) lrp.RunInfo {
 
 		OrganizationalUnits: in.units(), SystemCertificatesPath: systemCertificates,
 	}
+}
+
+// run runs the command. To the launcher of Cloud Native Buildpacks a task's is none of
+// the processes (CC: CNB::LifecycleProtocol#task_action_builder).
+func (in TaskIn) run() lrp.Run {
+	r := run(in.Droplet, in.Task.User, in.Task.Command)
+	if isCNB(in.Droplet) {
+		r.Args = []string{"--", in.Task.Command}
+	}
+	return r
 }
 
 func (in TaskIn) env() []lrp.EnvVar {

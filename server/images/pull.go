@@ -29,19 +29,29 @@ func (i Images) Pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 	}
 	warn := func(what string) { p.Say("WARNING: " + what) }
 	o := Options(ref, credentials, newPullReport(p.Say).layer, warn)
+	if p.Buildpack {
+		have := desire.BuildpackCredential(credentials, ref.Host)
+		o.Username, o.Password, o.Token = have.Username, have.Password, have.Token
+	}
 	o.Claim = true
 	got, err := i.Roots.Images.Pull(ctx, ref, o)
 	if err != nil {
 		return img, err
 	}
+	ref.Tag, ref.Digest = "", got.Digest
+	if p.Buildpack {
+		img.Reference = ref.String()
+		img.Buildpack, img.Layers, err = i.buildpack(got)
+		return img, err
+	}
 	if w := system.KernelWarning(got.Kernel); w != "" {
 		warn(w)
 	}
-	ref.Tag, ref.Digest = "", got.Digest
 	img.StackImage = cf.StackImage{Reference: ref.String(), Compat: cmp.Or(got.Compat, p.Reference), Kernel: system.Kernel(), Env: got.Config.Env}
 	p.Say(kernelLine(img.Kernel, got.Kernel))
 	img.Metadata = dockerMetadata(got.Config)
-	return img, nil
+	img.Metadata.Processes, err = i.processes(got.Digest)
+	return img, err
 }
 
 // kernelLine names the newest kernel interface that an image's programs can use, this machine's, and the oldest that they need.

@@ -59,9 +59,9 @@ func (f *fetches) failed(build string) error {
 	return nil
 }
 
-// want begins to pull the image that a build in an organization needs. It needs
+// want begins to pull the images that a build in an organization needs. It needs
 // the same as long as it is staging.
-func (f *fetches) want(build *cf.Build, org, image string) {
+func (f *fetches) want(build *cf.Build, org string, images needed) {
 	if f == nil {
 		return // who only looks has nothing pulled
 	}
@@ -73,7 +73,7 @@ func (f *fetches) want(build *cf.Build, org, image string) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), desire.StagingTimeout, errSlow(desire.StagingTimeout))
 	b := &fetch{cancel: cancel}
 	f.builds[build.GUID] = b
-	f.running.Go(fault.Func("reconcile", func() { f.run(ctx, b, org, func(ctx context.Context) error { return f.image(ctx, build, image) }) }))
+	f.running.Go(fault.Func("reconcile", func() { f.run(ctx, b, org, func(ctx context.Context) error { return f.images(ctx, build, images) }) }))
 }
 
 // keep forgets, and ends, what other builds than these fetch.

@@ -2,8 +2,10 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"cupola/rootfs/registry"
 	"cupola/rootfs/system"
 	"cupola/server/desire"
 	"cupola/store"
@@ -15,13 +17,103 @@ type ImagePull struct {
 	Reference   string // as the user wrote it
 	Credentials cf.Credentials
 	Credential  cf.Credential     // instead of those, whatever the registry is
+	Buildpack   bool              // it has Cloud Native Buildpacks, and nothing runs on it
 	Say         func(line string) // takes what the user should see of it
 }
 
 // Image is an image that was pulled.
 type Image struct {
 	cf.StackImage
-	Metadata desire.DockerMetadata
+	Metadata  desire.DockerMetadata
+	Buildpack string   // its own one of its Cloud Native Buildpacks: ID@VERSION
+	Layers    []string // SHA-256 in hex, of one with buildpacks
+}
+
+// needed are the images of a build.
+type needed struct {
+	stack      string   // or the docker lifecycle's package; "" for none
+	buildpacks []string // of Cloud Native Buildpacks
+}
+
+// images pulls the images of a build, one after the other.
+func (f *fetches) images(ctx context.Context, build *cf.Build, want needed) error {
+	if want.stack != "" {
+		if err := f.image(ctx, build, want.stack); err != nil {
+			return err
+		}
+	}
+	if len(want.buildpacks) == 0 {
+		return nil
+	}
+	return f.buildpacks(ctx, build, want.buildpacks)
+}
+
+// buildpacks pulls the images of buildpacks, and writes down which they are.
+func (f *fetches) buildpacks(ctx context.Context, build *cf.Build, names []string) error {
+	var all []cf.BuildpackImage
+	for _, name := range names {
+		f.say(build.AppGUID, false, "Pulling buildpack %s ...", name)
+		found, err := f.buildpack(ctx, build, name)
+		if err != nil {
+			f.say(build.AppGUID, true, "The buildpack %s was not pulled: %v", name, err)
+			f.log.InfoContext(ctx, "buildpack was not pulled", "app_guid", build.AppGUID, "err", err)
+			return desire.BuildpackNotDownloaded()
+		}
+		f.say(build.AppGUID, false, "The buildpack is %s of %s", found.Buildpack, found.Reference)
+		all = append(all, found)
+	}
+	return f.store.Write(ctx, func(tx *store.Tx) error {
+		b, err := store.Builds.Get(tx, build.GUID)
+		if err != nil || b.State != cf.BuildStaging {
+			return ignoreNotFound(err)
+		}
+		b.Lifecycle.Packages = all
+		return store.Builds.Update(tx, b)
+	})
+}
+
+// buildpack pulls the image of a buildpack. If its registry does not answer, the one of the app's
+// droplet is used.
+func (f *fetches) buildpack(ctx context.Context, build *cf.Build, name string) (cf.BuildpackImage, error) {
+	pull := func(reference string) (cf.BuildpackImage, error) {
+		image, err := f.pull(ctx, ImagePull{Reference: reference, Credentials: build.Credentials, Buildpack: true,
+			Say: func(line string) { f.say(build.AppGUID, false, "%s", line) }})
+		return cf.BuildpackImage{Name: name, Reference: image.Reference, Buildpack: image.Buildpack, Layers: image.Layers}, cause(ctx, err)
+	}
+	found, err := pull(name)
+	if err == nil || errors.Is(err, ErrNoBuildpack) || errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrMissing) || ctx.Err() != nil {
+		return found, err
+	}
+	last, lastErr := f.lastBuildpack(ctx, build.AppGUID, name)
+	if lastErr != nil || last == "" {
+		return found, err
+	}
+	f.say(build.AppGUID, true, "WARNING: the buildpack was not pulled: %v; using that of the last staging", err)
+	return pull(last)
+}
+
+// ErrNoBuildpack says that an image has no Cloud Native Buildpack.
+var ErrNoBuildpack = errors.New("it is not an image of a Cloud Native Buildpack: it has no label io.buildpacks.buildpackage.metadata")
+
+// lastBuildpack is the image that a buildpack's name meant to an app's droplet; "" for none.
+func (f *fetches) lastBuildpack(ctx context.Context, appGUID, name string) (reference string, err error) {
+	err = f.store.Read(ctx, func(tx *store.Tx) error {
+		app, err := store.Apps.Get(tx, appGUID)
+		if err != nil || app.DropletGUID == "" {
+			return err
+		}
+		d, err := store.Droplets.Get(tx, app.DropletGUID)
+		if err != nil {
+			return err
+		}
+		for _, p := range d.Lifecycle.Packages {
+			if p.Name == name {
+				reference = p.Reference
+			}
+		}
+		return nil
+	})
+	return reference, err
 }
 
 // image pulls the image of a build and writes down which one it is, so that the
@@ -105,7 +197,7 @@ func settleDocker(tx *store.Tx, build string, image Image) error {
 	}
 	b.Lifecycle.Image = &image.StackImage
 	d := &cf.Droplet{AppGUID: b.AppGUID, PackageGUID: p.GUID, BuildGUID: b.GUID, State: cf.DropletStaged, Lifecycle: b.Lifecycle, Image: p.Image,
-		ProcessTypes: map[string]string{"web": image.Metadata.Command()}, ExecutionMetadata: image.Metadata.Text()}
+		ProcessTypes: image.Metadata.ProcessTypes(), ExecutionMetadata: image.Metadata.Text()}
 	if err := store.Droplets.Insert(tx, d); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (l *loader) dockerBuild(b *cf.Build, w Work) (Work, error) {
 		return w, nil
 	}
 	w.Waits = true
-	l.fetches.want(b, l.orgOf(app), desire.ImageScheme+p.Image)
+	l.fetches.want(b, l.orgOf(app), needed{stack: desire.ImageScheme + p.Image})
 	return w, nil
 }
 
@@ -97,8 +97,8 @@ func (l *loader) stackOf(b *cf.Build, in *desire.StagingIn) (image string, err e
 	return "", nil
 }
 
-// choose gives the staging its buildpacks. It waits for the image, if there is
-// one to pull.
+// choose gives the staging its buildpacks. It waits for the images, if there are any
+// to pull.
 func (l *loader) choose(b *cf.Build, in *desire.StagingIn, image string, w *Work) {
 	c, err := desire.Choose(b.Lifecycle, l.packs)
 	if err != nil {
@@ -106,7 +106,7 @@ func (l *loader) choose(b *cf.Build, in *desire.StagingIn, image string, w *Work
 		return
 	}
 	in.Buildpacks, in.Named = c.Buildpacks, c.Named
-	if image == "" {
+	if image == "" && len(c.Missing) == 0 {
 		return
 	}
 	if failed := l.fetches.failed(b.GUID); failed != nil {
@@ -114,7 +114,7 @@ func (l *loader) choose(b *cf.Build, in *desire.StagingIn, image string, w *Work
 		return
 	}
 	w.Waits = true
-	l.fetches.want(b, l.orgOf(in.App), image)
+	l.fetches.want(b, l.orgOf(in.App), needed{stack: image, buildpacks: c.Missing})
 }
 
 // workOfTasks derives what apps' tasks want to run.

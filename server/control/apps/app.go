@@ -189,7 +189,7 @@ func mayStart(c *control.Session, app *cf.App) error {
 	if app.DropletGUID == "" {
 		return cf.Unprocessable("Assign a droplet before starting this app.")
 	}
-	if err := imageAllowed(c, app.Lifecycle); err != nil {
+	if err := lifecycleAllowed(c, app.Lifecycle); err != nil {
 		return err
 	}
 	if err := runAs(c, app); err != nil {

@@ -36,7 +36,7 @@ func stagingSize(c *control.Session) (memoryMB, diskMB int) {
 
 // dockerBuild gives the build of an image what its registry asks for.
 func dockerBuild(c *control.Session, b *cf.Build, p *cf.Package) error {
-	if err := imageAllowed(c, b.Lifecycle); err != nil || p.Type != "docker" {
+	if err := lifecycleAllowed(c, b.Lifecycle); err != nil || p.Type != "docker" {
 		return err
 	}
 	ref, err := reference.Parse(desire.ImageScheme + p.Image)
@@ -151,10 +151,10 @@ func newBuild(c *control.Session, app *cf.App, p *cf.Package, req NewBuild) (*cf
 // BuildpacksExist refuses names of buildpacks that are not there for any stack, or
 // wait for their upload: what Cloud Controller checks before it creates an app of a
 // manifest (BuildpackLifecycleBuildpackModel#validate, AppCreate#validate_buildpacks_are_ready).
-func BuildpacksExist(c *control.Session, names []string) error {
+func BuildpacksExist(c *control.Session, lifecycle *Lifecycle, names []string) error {
 	var unknown, waiting []string
 	for _, name := range names {
-		if desire.IsBuildpackURL(name) {
+		if desire.IsBuildpackURLFor(typeOf(lifecycle), name) {
 			continue
 		}
 		found, err := store.Buildpacks.By(c.Tx, "names", name)
@@ -176,7 +176,7 @@ func BuildpacksExist(c *control.Session, names []string) error {
 // buildpacksStage refuses a build with named buildpacks of which one is not there,
 // or disabled (CC: builds_controller.rb, BuildCreate#requested_buildpacks_disabled!).
 func buildpacksStage(c *control.Session, l cf.Lifecycle) error {
-	if l.Type != cf.LifecycleBuildpack || len(l.Buildpacks) == 0 {
+	if l.Type == cf.LifecycleDocker || len(l.Buildpacks) == 0 {
 		return nil
 	}
 	if err := checkLifecycle(c, l); err != nil {

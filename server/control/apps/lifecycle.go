@@ -59,9 +59,11 @@ func (r *Lifecycle) CheckCredentials() error { return r.readCredentials(&cf.Cred
 // firstLifecycle sets the lifecycle of a new app: its type, and a stack if it is
 // staged.
 func firstLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
-	app.Lifecycle = cf.Lifecycle{Type: cf.LifecycleBuildpack}
-	if req != nil && req.Type == cf.LifecycleDocker {
-		app.Lifecycle.Type = cf.LifecycleDocker
+	app.Lifecycle = cf.Lifecycle{Type: typeOf(req)}
+	if app.Lifecycle.Type == cf.LifecycleCNB {
+		if err := c.Feature(cnbLifecycle); err != nil {
+			return err
+		}
 	}
 	if err := applyLifecycle(c, &app.Lifecycle, &app.Credentials, req); err != nil {
 		return err
@@ -72,6 +74,14 @@ func firstLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
 	return stackServes(c, app.Lifecycle.Stack, true)
 }
 
+// typeOf is the type of lifecycle that a request for an app asks for.
+func typeOf(req *Lifecycle) string {
+	if req != nil && (req.Type == cf.LifecycleDocker || req.Type == cf.LifecycleCNB) {
+		return req.Type
+	}
+	return cf.LifecycleBuildpack
+}
+
 // skeletonLifecycle is firstLifecycle for an app of a manifest, whose job finds what of
 // the lifecycle does not exist (CC: AppFindOrCreateSkeleton, which does not ask whether
 // the lifecycle is valid). That a stack is disabled is found at once.
@@ -79,7 +89,7 @@ func skeletonLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
 	if req == nil || req.Type == cf.LifecycleDocker || desire.IsImage(req.Data.Stack.V) {
 		return firstLifecycle(c, app, req)
 	}
-	app.Lifecycle = cf.Lifecycle{Type: cf.LifecycleBuildpack}
+	app.Lifecycle = cf.Lifecycle{Type: typeOf(req)}
 	if err := setLifecycle(c, &app.Lifecycle, &app.Credentials, req); err != nil {
 		return err
 	}
@@ -98,7 +108,7 @@ func skeletonLifecycle(c *control.Session, app *cf.App, req *Lifecycle) error {
 
 // defaultStack gives an app that is staged the default stack, if it has none.
 func defaultStack(c *control.Session, app *cf.App) error {
-	if app.Lifecycle.Type != cf.LifecycleBuildpack || app.Lifecycle.Stack != "" {
+	if app.Lifecycle.Type == cf.LifecycleDocker || app.Lifecycle.Stack != "" {
 		return nil
 	}
 	stack, err := store.Stacks.First(c.Tx, store.Query{Where: map[string][]string{"default": {"true"}}})
@@ -124,10 +134,10 @@ func setLifecycle(c *control.Session, l *cf.Lifecycle, have *cf.Credentials, req
 	}
 	switch req.Type {
 	case "", l.Type:
-	case cf.LifecycleBuildpack, cf.LifecycleDocker:
+	case cf.LifecycleBuildpack, cf.LifecycleDocker, cf.LifecycleCNB:
 		return cf.Unprocessable("Lifecycle type cannot be changed from %s to %s", l.Type, req.Type)
 	default:
-		return cf.Unprocessable("Lifecycle type is not included in list: buildpack, docker")
+		return cf.Unprocessable("Lifecycle type is not included in the list: buildpack, docker, cnb")
 	}
 	if l.Type == cf.LifecycleDocker {
 		return c.Feature(DockerLifecycle)
@@ -184,7 +194,7 @@ func checkLifecycle(c *control.Session, l cf.Lifecycle) error {
 		}
 	}
 	for _, b := range l.Buildpacks {
-		err := checkBuildpack(c, b, stack)
+		err := checkBuildpack(c, l.Type, b, stack)
 		if err != nil && !control.IsKind(err, cf.UnprocessableEntity) {
 			return err
 		}
@@ -213,17 +223,26 @@ func checkStack(c *control.Session, l cf.Lifecycle) error {
 	if len(l.Buildpacks) > 0 {
 		return nil
 	}
-	return checkAnyBuildpack(c, l.Stack)
+	return checkAnyBuildpack(c, l)
 }
 
 // customStacks is the feature flag of RFC-0046.
 const customStacks = "diego_custom_stacks"
 
+// cnbLifecycle is Cloud Controller's flag for apps of Cloud Native Buildpacks.
+const cnbLifecycle = "diego_cnb"
+
 // DockerLifecycle is Cloud Controller's flag for apps that are images.
 const DockerLifecycle = "diego_docker"
 
-// imageAllowed refuses what would run on an image while that is not allowed.
-func imageAllowed(c *control.Session, l cf.Lifecycle) error {
+// lifecycleAllowed refuses what would run on an image, or be of Cloud Native Buildpacks, while
+// that is not allowed.
+func lifecycleAllowed(c *control.Session, l cf.Lifecycle) error {
+	if l.Type == cf.LifecycleCNB {
+		if err := c.Feature(cnbLifecycle); err != nil {
+			return err
+		}
+	}
 	switch {
 	case l.Type == cf.LifecycleDocker:
 		return c.Feature(DockerLifecycle)
@@ -235,29 +254,31 @@ func imageAllowed(c *control.Session, l cf.Lifecycle) error {
 
 // checkAnyBuildpack refuses a stack on which no admin buildpack can be used, and
 // says of each why.
-func checkAnyBuildpack(c *control.Session, stack string) error {
+func checkAnyBuildpack(c *control.Session, l cf.Lifecycle) error {
 	all, err := store.Buildpacks.All(c.Tx)
 	if err != nil {
 		return err
 	}
 	why := []string{"there is none"}
 	for i, b := range all {
-		reason := unusable(b)
+		reason := unusable(b, l.Type)
 		if reason == "" {
 			return nil
 		}
 		why = append(why[:i], b.Name+" "+reason)
 	}
-	return cf.Unprocessable(`Buildpack for stack "%s" must be an existing admin buildpack or a valid git URI: %s; name one by its URL`, stack, strings.Join(why, ", "))
+	return cf.Unprocessable(`Buildpack for stack "%s" must be an existing admin buildpack or a valid git URI: %s; name one by its URL`, l.Stack, strings.Join(why, ", "))
 }
 
 // unusable says why a buildpack cannot stage on just any stack; "" if it can.
-func unusable(b *cf.Buildpack) string {
+func unusable(b *cf.Buildpack, lifecycle string) string {
 	switch {
 	case b.Stack != "":
 		return fmt.Sprintf("is for stack %q", b.Stack)
-	case b.Lifecycle == "cnb":
+	case b.Lifecycle == cf.LifecycleCNB && lifecycle != cf.LifecycleCNB:
 		return "is a Cloud Native Buildpack"
+	case b.Lifecycle != cf.LifecycleCNB && lifecycle == cf.LifecycleCNB:
+		return "is not a Cloud Native Buildpack"
 	case !b.Enabled:
 		return "is disabled"
 	case b.Digest == "":
@@ -272,16 +293,22 @@ func StackNamed(c *control.Session, name string) (*cf.Stack, error) {
 	return s, control.Unprocessable(err, "Stack must be an existing stack")
 }
 
-func checkBuildpack(c *control.Session, name, stack string) error {
-	if desire.IsBuildpackURL(name) {
+// checkBuildpack refuses a buildpack that does not exist. A URL that is none of Cloud Native Buildpacks'
+// passes Cloud Controller's first check and is refused by its second (BuildpackInfo,
+// CNBLifecycleDataModel).
+func checkBuildpack(c *control.Session, lifecycle, name, stack string) error {
+	if desire.IsBuildpackURLFor(lifecycle, name) {
 		return nil
+	}
+	if desire.IsBuildpackURL(name) {
+		return cf.Unprocessable("Specified unknown buildpack name: %q", name)
 	}
 	found, err := store.Buildpacks.By(c.Tx, "names", name)
 	if err != nil {
 		return err
 	}
 	for _, b := range found {
-		if b.Digest != "" && (b.Stack == "" || stack == "" || b.Stack == stack) { // CC: Buildpack.list_admin_buildpacks
+		if b.Digest != "" && (b.Lifecycle == cf.LifecycleCNB) == (lifecycle == cf.LifecycleCNB) && (b.Stack == "" || stack == "" || b.Stack == stack) { // CC: Buildpack.list_admin_buildpacks
 			return nil
 		}
 	}

@@ -244,7 +244,7 @@ func findOrCreate(c *control.Session, space *cf.Space, m *manifest.App) (*cf.App
 		app = &cf.App{Name: m.Name, SpaceGUID: space.GUID}
 		request := requestOf(m)
 		request["name"], request["relationships"] = m.Name, audit.Data{"space": audit.Relation(space.GUID)}
-		if err = apps.BuildpacksExist(c, m.Buildpacks); err == nil {
+		if err = apps.BuildpacksExist(c, lifecycleOf(m), m.Buildpacks); err == nil {
 			err = apps.InsertSkeleton(c, app, lifecycleOf(m), request)
 		}
 	}

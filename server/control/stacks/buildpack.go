@@ -32,8 +32,7 @@ func (r BuildpackChange) Validate() []string {
 		len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)",
 		len(r.Stack.V) <= 250, "Stack is too long (maximum is 250 characters)",
 		!r.Position.Set || r.Position.Null || r.Position.V >= 1, "Position must be greater than or equal to 1",
-		r.Lifecycle.Or("buildpack") == "buildpack" || r.Lifecycle.V == "cnb", `Lifecycle must be either "buildpack" or "cnb"`,
-		r.Lifecycle.V != "cnb", "Lifecycle cnb is not available here")
+		r.Lifecycle.Or("buildpack") == "buildpack" || r.Lifecycle.V == "cnb", `Lifecycle must be either "buildpack" or "cnb"`)
 }
 
 // CreateBuildpack adds a buildpack, which waits for its bits.
@@ -44,7 +43,7 @@ func CreateBuildpack(c *control.Session, req BuildpackChange) (*cf.Buildpack, er
 	if req.Name.V == "" {
 		return nil, cf.Unprocessable("Name can't be blank, Name is invalid")
 	}
-	b := &cf.Buildpack{State: "AWAITING_UPLOAD", Lifecycle: "buildpack", Enabled: true}
+	b := &cf.Buildpack{State: "AWAITING_UPLOAD", Lifecycle: req.Lifecycle.Or(cf.LifecycleBuildpack), Enabled: true}
 	if err := saveBuildpack(c, b, req, store.Buildpacks.Insert); err != nil {
 		return nil, err
 	}
@@ -99,7 +98,7 @@ func DeleteBuildpack(c *control.Session, b *cf.Buildpack) error {
 	if err := store.Buildpacks.Delete(c.Tx, b.GUID); err != nil {
 		return err
 	}
-	rest, err := byPosition(c.Tx)
+	rest, err := byPosition(c.Tx, b.Lifecycle)
 	if err != nil {
 		return err
 	}
@@ -114,15 +113,17 @@ func buildpackEvent(c *control.Session, what string, b *cf.Buildpack, data audit
 	return c.Audit(audit.Of("buildpack", what), audit.Target{Type: "buildpack", GUID: b.GUID, Name: b.Name}, data)
 }
 
-func byPosition(tx *store.Tx) ([]*cf.Buildpack, error) {
-	all, _, err := store.Buildpacks.List(tx, store.Query{Order: "position"})
+// byPosition lists the buildpacks of a lifecycle, each of which has positions of its own (CC:
+// Buildpack's plugin list).
+func byPosition(tx *store.Tx, lifecycle string) ([]*cf.Buildpack, error) {
+	all, _, err := store.Buildpacks.List(tx, store.Query{Where: map[string][]string{"lifecycle": {lifecycle}}, Order: "position"})
 	return all, err
 }
 
 // moveBuildpack puts a buildpack at a position, from 1; the others make room,
 // and one beyond the last is the last.
 func moveBuildpack(tx *store.Tx, b *cf.Buildpack, position int) error {
-	all, err := byPosition(tx)
+	all, err := byPosition(tx, b.Lifecycle)
 	if err != nil {
 		return err
 	}

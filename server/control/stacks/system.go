@@ -76,7 +76,7 @@ func OfferBuildpacks(tx *store.Tx, system []SystemBuildpack) error {
 }
 
 func offerBuildpack(tx *store.Tx, s SystemBuildpack, later []SystemBuildpack) error {
-	all, err := byPosition(tx)
+	all, err := byPosition(tx, cf.LifecycleBuildpack)
 	if err != nil {
 		return err
 	}
