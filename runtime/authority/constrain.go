@@ -10,7 +10,7 @@ import (
 )
 
 // privateNets are the addresses that a constrained CA may sign, besides the machine's
-// public ones: nobody else has them.
+// public ones. They mean nothing outside of a local network.
 var privateNets = []string{"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "::1/128", "fc00::/7", "fe80::/10"}
 
 // Constrained signs a second certificate of an authority, with its name and key, that is

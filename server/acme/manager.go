@@ -26,7 +26,7 @@ type Config struct {
 	Domain string // the system's
 	// HTTP and HTTPS are the addresses of the listeners that answer challenges.
 	HTTP, HTTPS string
-	// Given reports whether somebody gave a certificate for a name, so that none is needed.
+	// Given reports whether a name has a certificate of a user or operator, so that none is needed.
 	Given func(name string) bool
 	// StatusFile is where failures are written for doctor.
 	StatusFile string

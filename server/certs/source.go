@@ -144,7 +144,7 @@ func (s *Source) Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return s.Local.own()
 }
 
-// given returns the certificate that somebody gave for a name: of the nearest domain
+// given returns the certificate that a user or operator gave for a name: of the nearest domain
 // above it first, then the one of Files.
 func (s *Source) given(name string) *tls.Certificate {
 	r := s.rows.Load()
@@ -159,8 +159,8 @@ func (s *Source) given(name string) *tls.Certificate {
 	return nil
 }
 
-// subjects returns the names of the CA's certificate for a name; nil if nobody mapped
-// it, and the system's own certificate is shown. Hosts of one domain share a wildcard,
+// subjects returns the names of the CA's certificate for a name; nil for a name
+// that is not mapped: then the system's own certificate is shown. Hosts of one domain share a wildcard,
 // unless the domain is a top-level one, below which clients accept no wildcard.
 func (s *Source) subjects(name string) []string {
 	domains := s.rows.Load().domains

@@ -202,7 +202,7 @@ func (c *Client) unreached(err error) error {
 		return Unreached{fmt.Errorf("nothing listens at %s: start a daemon with 'sudo cupola serve', or give its API URL with --api", c.API)}
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return Unreached{fmt.Errorf("this machine does not trust the certificate of %s: trust the daemon's CA with SSL_CERT_FILE=<data-dir>/ca.pem", c.API)}
+		return Unreached{fmt.Errorf("this machine does not trust the certificate of %s: trust the daemon's CA with 'sudo cupola trust', or with SSL_CERT_FILE=<data-dir>/ca.pem", c.API)}
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // its URL is that of one call

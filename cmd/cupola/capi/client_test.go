@@ -34,7 +34,7 @@ func TestLogInFails(t *testing.T) {
 	}{
 		{Flags{API: gone.URL, User: "admin", Password: "p"}, "nothing listens at " + gone.URL + ": start a daemon with 'sudo cupola serve', or give its API URL with --api"},
 		{Flags{API: stranger.URL, User: "admin", Password: "p"}, stranger.URL + " is not cupola's API: give its URL with --api"},
-		{Flags{API: secure.URL, User: "admin", Password: "p"}, "this machine does not trust the certificate of " + secure.URL + ": trust the daemon's CA with SSL_CERT_FILE=<data-dir>/ca.pem"},
+		{Flags{API: secure.URL, User: "admin", Password: "p"}, "this machine does not trust the certificate of " + secure.URL + ": trust the daemon's CA with 'sudo cupola trust', or with SSL_CERT_FILE=<data-dir>/ca.pem"},
 		{Flags{API: refusing.URL, User: "joe", Password: "p"}, "log in as joe at " + refusing.URL + ": Bad credentials"},
 		{Flags{API: "localhost:8080", User: "admin", Password: "p"}, `invalid --api "localhost:8080": give a URL like http://localhost:8080`},
 		{Flags{API: gone.URL, User: "joe"}, "no password for joe: give --password or CUPOLA_PASSWORD"},
