@@ -56,7 +56,6 @@ func (p *performer) files(r lrp.Run) executable.Files {
 			f.Path = filepath.SplitList(list)
 		}
 	}
-	f.Path = append(f.Path, path.Join(f.Dir, "bin"))
 	return f
 }
 

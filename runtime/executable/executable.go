@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -68,15 +69,26 @@ func (f Files) unknown(name string, crlf bool) string {
 	if crlf || strings.HasSuffix(name, `\r`) || strings.HasSuffix(name, `\r'`) {
 		return windowsLines("A script of the app")
 	}
-	var names []string
+	in := map[string]string{} // where to say that names are; "" of those on the path
 	for _, dir := range f.Path {
-		names = append(names, f.list(dir)...)
+		for _, n := range f.list(dir) {
+			in[n] = ""
+		}
 	}
-	if near := nearest(name, names); near != "" {
+	for _, dir := range []string{"./", "bin/"} {
+		if f.isFile(f.abs(dir + name)) {
+			return fmt.Sprintf("%s is a file of the app, and not on its PATH: start it as %s%s", name, dir, name)
+		}
+		for _, own := range f.list(f.abs(dir)) {
+			if _, known := in[own]; !known {
+				in[own] = dir
+			}
+		}
+	}
+	near := nearest(name, slices.Sorted(maps.Keys(in)))
+	near = in[near] + near
+	if near != "" {
 		return fmt.Sprintf("There is no command %s in the app or its stack: did you mean %s? Correct the start command, and push again", name, near)
-	}
-	if f.isFile(f.abs(name)) {
-		return fmt.Sprintf("%s is a file of the app, and not on its PATH: start it as ./%s", name, name)
 	}
 	return fmt.Sprintf("There is no command %s in the app or its stack: add what brings it to the app's dependencies, or push with a buildpack or stack that has it", name)
 }
@@ -141,6 +153,7 @@ func (f Files) missing(name string) string {
 func (f Files) near(name string) string {
 	dir, base := path.Split(name)
 	names := f.list(f.abs(cmp.Or(dir, ".")))
+	slices.Sort(names)
 	if near := nearest(base, names); near != "" {
 		return fmt.Sprintf(" (did you mean %s%s?)", dir, near)
 	}
@@ -179,7 +192,6 @@ func (f Files) list(dir string) []string {
 	if err != nil && err != io.EOF {
 		return nil
 	}
-	slices.Sort(names)
 	return names
 }
 

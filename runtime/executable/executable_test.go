@@ -28,7 +28,7 @@ func TestExplain(t *testing.T) {
 	for name, content := range map[string]string{
 		"usr/bin/python3": elfOf(own, "/lib/loader"), "lib/loader": "x", "app/server.sh": "#!/usr/bin/pyhton3\n", "app/crlf": "#!/usr/bin/python3 -u\r\n", "app/fine": "#!/usr/bin/python3\n",
 		"app/arm": elfOf(other, "/lib/loader"), "app/alpine": elfOf(own, "/lib/ld-musl-x86_64.so.1"), "app/mac": "\xcf\xfa\xed\xfe", "app/run.exe": "MZ", "app/text": "hello", "app/plain": "#!/usr/bin/python3\n",
-		"app/broken": "\x7fELF\x02\x01\x01", "app/empty": "", "app/dir/x": "",
+		"app/broken": "\x7fELF\x02\x01\x01", "app/empty": "", "app/dir/x": "", "app/bin/worker": "", "app/migrate": "",
 	} {
 		name = filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -47,6 +47,9 @@ func TestExplain(t *testing.T) {
 		"/bin/sh: 1: gunicorn: not found":                                                "There is no command gunicorn in the app or its stack: add what brings it",
 		"sh: ls: not found":                                                              "There is no command ls in the app or its stack: add",
 		"bash: line 1: server.sh: command not found":                                     "server.sh is a file of the app, and not on its PATH: start it as ./server.sh",
+		"bash: line 1: worker: command not found":                                        "worker is a file of the app, and not on its PATH: start it as bin/worker",
+		"bash: line 1: wroker: command not found":                                        "There is no command wroker in the app or its stack: did you mean bin/worker?",
+		"bash: line 1: migarte: command not found":                                       "There is no command migarte in the app or its stack: did you mean ./migrate?",
 		`"pyhton3": executable file not found in $PATH`:                                  "There is no command pyhton3 in the app or its stack: did you mean python3?",
 		"/usr/bin/env: ‘pyhton3’: No such file or directory":                             "There is no command pyhton3 in the app or its stack: did you mean python3?",
 		"env: can't execute 'pyhton3': No such file or directory":                        "There is no command pyhton3 in the app or its stack: did you mean python3?",
