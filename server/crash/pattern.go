@@ -14,6 +14,8 @@ var patterns = []struct {
 	{regexp.MustCompile(`^Cause: (.+)$`), "$1"}, // the cell's: lrp.CausePrefix
 	{regexp.MustCompile(`^` + outOfMemory + `.*`), "$0"},
 
+	{regexp.MustCompile(`no start command specified or detected in droplet`), "Neither the app nor its image (ENTRYPOINT, CMD) names a start command: name it with cf push -c, or as command in the manifest"},
+
 	// Shells.
 	{regexp.MustCompile(`\$'[^']*\\r'|invalid option name$|\\r': command not found`), "A script has the line ends of Windows (CR LF): convert it with dos2unix, or say '* text eol=lf' in .gitattributes, and push again"},
 	{regexp.MustCompile(`(?i)exec format error`), "A program is built for another processor or system: build it for Linux on this machine's processor (uname -m)"},

@@ -87,6 +87,8 @@ func Mend(text string) string {
 // buildCauses are of errors of a build that say all there is.
 var buildCauses = []struct{ text, cause string }{
 	{"Start command not specified", "neither the app, its buildpack nor a Procfile names a start command: name it with cf push -c, or as command in the manifest"},
+	{"the registry has no such image", "the registry has no such image: correct its name and tag (cf push --docker-image NAME:TAG), or push it there first"},
+	{"the registry refuses access", "the image is private, or the credentials are wrong: cf push --docker-image NAME --docker-username USER, with the password in CF_DOCKER_PASSWORD"},
 	{"StagingTimeExpired", "staging took longer than 15 minutes: bring what it downloads or compiles with the app"},
 	{"insufficient resources", "no cell has room for staging: stop other apps, or see cupola cells"},
 }
