@@ -45,7 +45,7 @@ func (c core) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedE
 
 // Write logs a message.
 func (c core) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	c.log.Log(context.Background(), level(e.Level), "acme: "+e.Message, attributes(fields)...)
+	c.log.Log(context.Background(), level(e.Level), "ACME client", append([]any{"said", e.Message}, attributes(fields)...)...)
 	return nil
 }
 

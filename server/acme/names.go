@@ -25,11 +25,18 @@ func isPublic(name string) bool {
 }
 
 // names returns the names to get certificates for, sorted: those of routes that lead to
-// an app, and the system's. Wildcards can only be proven by DNS records.
+// an app, and the system's. Wildcards can only be proven by DNS records; then all hosts of
+// a domain share one.
 func names(tx *store.Tx, system string, wildcards bool) ([]string, error) {
 	wanted := map[string]bool{}
+	want := func(host, domain string) {
+		if wildcards && host != "" {
+			host = "*"
+		}
+		wanted[strings.ToLower(strings.TrimPrefix(host+"."+domain, "."))] = true
+	}
 	for _, host := range publicHosts {
-		wanted[host+"."+system] = true
+		want(host, system)
 	}
 	domains, err := store.Domains.All(tx)
 	if err != nil {
@@ -48,11 +55,11 @@ func names(tx *store.Tx, system string, wildcards bool) ([]string, error) {
 		if d == nil || d.Internal || d.TCP() || len(r.Destinations) == 0 || r.Host == "*" && !wildcards {
 			continue
 		}
-		wanted[strings.ToLower(strings.TrimPrefix(r.Host+"."+d.Name, "."))] = true
+		want(r.Host, d.Name)
 	}
 	var all []string
 	for name := range wanted {
-		if isPublic(name) {
+		if isPublic(strings.TrimPrefix(name, "*.")) {
 			all = append(all, name)
 		}
 	}

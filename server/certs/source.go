@@ -52,7 +52,7 @@ func New(c Config) (s *Source, err error) {
 		return nil, err
 	}
 	if c.ACME.Enabled {
-		s.ACME.Given = func(name string) bool { return s.given(name) != nil }
+		s.ACME.Given = func(name string) bool { return s.given(strings.Replace(name, "*", "any", 1)) != nil }
 		if s.acme, err = acme.New(s.ACME); err != nil {
 			return nil, err
 		}
@@ -144,8 +144,8 @@ func (s *Source) Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return s.Local.own()
 }
 
-// given returns the certificate that a user or operator gave for a name: of the nearest domain
-// above it first, then the one of Files.
+// given returns the certificate that a user or operator gave for a name: of the nearest
+// domain above it first, then the one of Files.
 func (s *Source) given(name string) *tls.Certificate {
 	r := s.rows.Load()
 	for domain := name; domain != ""; _, domain, _ = strings.Cut(domain, ".") {
@@ -159,9 +159,9 @@ func (s *Source) given(name string) *tls.Certificate {
 	return nil
 }
 
-// subjects returns the names of the CA's certificate for a name; nil for a name
-// that is not mapped: then the system's own certificate is shown. Hosts of one domain share a wildcard,
-// unless the domain is a top-level one, below which clients accept no wildcard.
+// subjects returns the names of the CA's certificate for a name; nil for a name that is
+// not mapped, or is the system's. Hosts of one domain share a wildcard, unless the domain
+// is a top-level one, below which clients accept no wildcard.
 func (s *Source) subjects(name string) []string {
 	domains := s.rows.Load().domains
 	_, parent, _ := strings.Cut(name, ".")

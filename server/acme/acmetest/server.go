@@ -149,7 +149,9 @@ func (n *nameServer) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		conn.Write(append([]byte{byte(len(answer) >> 8), byte(len(answer))}, answer...))
+		if _, err := conn.Write(append([]byte{byte(len(answer) >> 8), byte(len(answer))}, answer...)); err != nil {
+			return
+		}
 	}
 }
 
