@@ -55,6 +55,12 @@ func portsHold(d *e2e.Daemon, t *testing.T, ports []int) {
 // routerTold waits until the router has said something in an app's log.
 func routerTold(d *e2e.Daemon, app, text string) {
 	d.T.Helper()
+	told(d, app, "RTR", text)
+}
+
+// told waits until an app's log has a line with a text from a source.
+func told(d *e2e.Daemon, app, source, text string) {
+	d.T.Helper()
 	guid := d.App(app)
 	e2e.Eventually(d.T, time.Minute, func() string {
 		var log struct {
@@ -67,10 +73,10 @@ func routerTold(d *e2e.Daemon, app, text string) {
 		}
 		d.API("GET", "/api/v1/read/"+guid+"?envelope_types=LOG&limit=1000", nil, &log)
 		for _, e := range log.Envelopes.Batch {
-			if e.Tags["source_type"] == "RTR" && strings.Contains(string(e.Log.Payload), text) {
+			if e.Tags["source_type"] == source && strings.Contains(string(e.Log.Payload), text) {
 				return ""
 			}
 		}
-		return "the router has not said: " + text
+		return source + " has not said: " + text
 	})
 }

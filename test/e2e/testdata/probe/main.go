@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/coder/websocket"
 )
 
 func main() {
@@ -34,6 +36,7 @@ func main() {
 	http.HandleFunc("/die", die)
 	http.HandleFunc("/orphans", orphans)
 	http.HandleFunc("/zombies", zombies)
+	http.HandleFunc("/websocket", echo)
 	openDoors()
 	fmt.Println(http.ListenAndServe(":"+os.Getenv("PORT"), nil))
 	os.Exit(1)
@@ -48,6 +51,21 @@ func dial(w http.ResponseWriter, r *http.Request) {
 	}
 	c.Close()
 	fmt.Fprintln(w, "reached")
+}
+
+// echo sends a websocket's messages back.
+func echo(w http.ResponseWriter, r *http.Request) {
+	c, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer c.CloseNow()
+	for {
+		kind, text, err := c.Read(r.Context())
+		if err != nil || c.Write(r.Context(), kind, text) != nil {
+			return
+		}
+	}
 }
 
 // lookUp says which addresses a name has.
