@@ -89,6 +89,7 @@ export function stateOf(app, detail) {
   if (!stats?.length) return 'STARTED';
   const states = stats.map(i => i.state);
   if (states.every(s => s === 'RUNNING')) return 'RUNNING';
+  if (states.every(s => s === 'SLEEPING')) return 'SLEEPING';
   if (states.includes('CRASHED')) return states.includes('RUNNING') ? 'DEGRADED' : 'CRASHED';
   if (states.includes('RUNNING')) return states.includes('DOWN') ? 'DEGRADED' : 'STARTING';
   return states.includes('STARTING') ? 'STARTING' : 'DOWN';

@@ -87,6 +87,7 @@ const tones = {
   DEGRADED: 'bad',
   EXPIRED: 'none',
   STOPPED: 'none',
+  SLEEPING: 'none',
   STOPPING: 'none',
   CANCELED: 'none',
   SUPERSEDED: 'none',
