@@ -36,7 +36,13 @@ func listCells(c *call) (*response, error) {
 			if err != nil {
 				return nil, err
 			}
-			d["instances"] = views(c, rows, viewCellInstance)
+			asleep, err := sleepingLRPs(c)
+			if err != nil {
+				return nil, err
+			}
+			d["instances"] = views(c, rows, func(c *call, a *lrp.Actual) doc {
+				return inSleep(asleep[a.ProcessGUID], viewCellInstance(c, a))
+			})
 		}
 		cells = append(cells, d)
 	}
@@ -50,7 +56,7 @@ func viewCellInstance(_ *call, a *lrp.Actual) doc {
 	if a.Domain == lrp.DomainApps {
 		guid = desire.CFProcess(guid)
 	}
-	return doc{"domain": a.Domain, "process_guid": guid, "index": a.Index, "instance_guid": a.InstanceGUID, "state": a.State, "since": a.Since}
+	return doc{"domain": a.Domain, "process_guid": guid, "index": a.Index, "instance_guid": a.InstanceGUID, "state": string(a.State), "since": a.Since}
 }
 
 // listTags lists the tags that cells have, each once.

@@ -41,6 +41,8 @@ type Config struct {
 	Stats func(instanceGUID string) (lrp.Stats, bool)
 	// WhyCrashed reads the log of a process once, and returns what says in one line why an instance of it crashed.
 	WhyCrashed func(p *cf.Process) func(*lrp.Actual) string
+	// Asleep reports whether an app sleeps; nil: the rows say.
+	Asleep func(appGUID string) bool
 	// Routed waits until requests go where the rows say now, or ctx ends.
 	Routed func(ctx context.Context)
 	// LogShown waits until the official CLI has read the staging log of an app, or ctx ends.

@@ -14,12 +14,25 @@ const sleeping = "SLEEPING"
 
 // sleeps reports whether a process sleeps, which may have been foreseen.
 func sleeps(c *call, p *cf.Process, app *cf.App) (bool, error) {
+	if c.s.Asleep != nil && !c.s.Asleep(app.GUID) {
+		return false, nil // a request has woken it, and the row is about to go
+	}
 	if s, ok := c.recalled[store.Sleeps.Name()+" "+p.GUID]; ok {
 		row, _ := s.(*cf.Sleep)
 		return desire.Sleeps(row, p, app), nil
 	}
 	rows, err := store.Sleeps.By(c.Tx, "guids", p.GUID)
 	return err == nil && len(rows) > 0 && desire.Sleeps(rows[0], p, app), err
+}
+
+// sleepingLRPs are the LRPs of processes that sleep.
+func sleepingLRPs(c *call) (map[string]bool, error) {
+	rows, err := store.Sleeps.All(c.Tx)
+	all := map[string]bool{}
+	for _, s := range rows {
+		all[s.LRP] = true
+	}
+	return all, err
 }
 
 // foreseeSleeps gets which of the processes sleep, all at once.

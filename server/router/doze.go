@@ -127,7 +127,12 @@ func (r *Router) IdleSince(appGUID string) time.Time {
 }
 
 // Asleep reports whether requests to an app wait until it is woken.
-func (r *Router) Asleep(appGUID string) bool { return r.dozeOf(appGUID).asleep.Load() }
+func (r *Router) Asleep(appGUID string) bool {
+	r.dozing.Lock()
+	defer r.dozing.Unlock()
+	d := r.dozes[appGUID]
+	return d != nil && d.asleep.Load()
+}
 
 // Doze lets requests to an app wait, and wakes it for them from now on, if none was under
 // way since a time; false otherwise. Idle connections to its instances are closed: the
