@@ -21,6 +21,20 @@ import (
 	"cupola/runtime/egress"
 )
 
+// TestTokens gives a registry a token instead of a user and a password.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	reg := registrytest.New(t, registrytest.Token)
+	s := New(Config{RootCAs: reg.CAs()})
+	ref, want := reg.Push("team/app", registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "a=1")))
+	if got, err := s.Resolve(t.Context(), Place{Ref: ref, Auth: Auth{Token: "a-token"}}); err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	if _, err := s.Resolve(t.Context(), Place{Ref: ref, Auth: Auth{Token: "another"}}); !errors.Is(err, ErrDenied) {
+		t.Errorf("another token: got %v; want ErrDenied", err)
+	}
+}
+
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []registrytest.Login{registrytest.None, registrytest.Basic, registrytest.Token} {

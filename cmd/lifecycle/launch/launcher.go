@@ -4,6 +4,7 @@
 package launch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -113,8 +114,7 @@ func prepare(argv []string, decode func([]byte) (StagingInfo, error)) (Start, in
 
 // isCNB reports whether the droplet is one of Cloud Native Buildpacks.
 func isCNB() bool {
-	layers := os.Getenv(contract.EnvCNBLayers)
-	return layers != "" && exists(filepath.Join(layers, "config", "metadata.toml"))
+	return exists(filepath.Join(cmp.Or(os.Getenv(contract.EnvCNBLayers), contract.CNBLayers), "config", "metadata.toml"))
 }
 
 // delegate executes the same command line, as a command, in the large program, which
