@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -145,6 +146,8 @@ func TestCloudNativeBuildpacks(t *testing.T) {
 	d.Logged("native", "worker layered layered")
 	d.Tells(t, "native", "cat ../layers/sbom/launch/test_word/word/sbom.cdx.json", `{"bomFormat": "CycloneDX"}`)
 
+	officialPush(d, image, dir)
+
 	// The second push takes the layer of the first, and needs the registry no longer.
 	if err := os.WriteFile(filepath.Join(dir, "changed"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -157,6 +160,44 @@ func TestCloudNativeBuildpacks(t *testing.T) {
 	d.Logged("native", `Restoring data for "test/word:word" from cache`)
 	d.Logged("native", "the layer was reused")
 	d.Answers("native", "hello from native")
+}
+
+// officialPush pushes a directory by the official CLI, which gets the credentials by a variable.
+func officialPush(d *e2e.Daemon, image, dir string) {
+	d.T.Helper()
+	credentials := `{"` + strings.Split(image, "/")[2] + `": {"username": "` + e2e.RegistryUser + `", "password": "` + e2e.RegistryPassword + `"}}`
+	official(d, []string{"CF_CNB_REGISTRY_CREDS=" + credentials}, []string{"push", "official", "-p", dir, "--no-manifest", "-m", "64M", "-k", "256M", "--lifecycle", "cnb", "-b", image})
+	d.Answers("official", "hello from official")
+}
+
+// official runs commands of the official CLI, of which none may fail or show the registry's password.
+func official(d *e2e.Daemon, env []string, commands ...[]string) {
+	d.T.Helper()
+	env = append(append(os.Environ(), "CF_HOME="+d.T.TempDir()), env...)
+	for _, args := range append([][]string{{"api", d.Client().API}, {"auth", "admin", e2e.AdminPassword}, {"target", "-o", "cupola", "-s", "dev"}}, commands...) {
+		cmd := exec.Command("cf", args...)
+		cmd.Env = env
+		if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), e2e.RegistryPassword) {
+			d.T.Fatalf("cf %v: %v, or it shows the password\n%s", args, err, out)
+		}
+	}
+}
+
+// TestNativeExample pushes the example as its README.md says.
+func TestNativeExample(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("the example needs python3")
+	}
+	d, dir, archive := e2e.StartDaemon(t, e2e.NeedBinary(t)), e2e.Example(t, "cnb"), filepath.Join(t.TempDir(), "hello.tgz")
+	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Join(dir, "buildpack"), ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	official(d, nil, []string{"enable-feature-flag", "diego_cnb"}, []string{"create-buildpack", "hello", archive, "1", "--lifecycle", "cnb"}, []string{"push", "-f", filepath.Join(dir, "manifest.yml")})
+	d.Answers("hello-native", "A page by a Cloud Native Buildpack")
+	d.Logged("hello-native", "The page server is new")
+	official(d, nil, []string{"restage", "hello-native"})
+	d.Logged("hello-native", "The page server is that of the last staging")
 }
 
 // nativeDroplet checks what the API says of the app and its droplet.
@@ -250,4 +291,33 @@ func TestCloudNativeArchive(t *testing.T) {
 	}
 	d.Answers("zipped", "hello from zipped")
 	d.Logged("zipped", "staged on NAME=custom")
+}
+
+// TestNativeImage runs an image that pack built: its label has the process types, and a program starts each.
+func TestNativeImage(t *testing.T) {
+	t.Parallel()
+	r := e2e.StartTLSRegistry(t)
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--registry-ca", r.CA)
+	d.Flag("diego_docker", true)
+	worker := "#!/bin/sh\necho the worker of $CNB_APP_DIR; exec sleep 1000\n"
+	r.Push(t, "packed", v1.Config{Entrypoint: []string{"/cnb/process/web"}, Env: []string{"PATH=/bin", "CNB_APP_DIR=/workspace"},
+		Labels: map[string]string{"io.buildpacks.build.metadata": `{"processes": [{"type": "web", "command": ["hello"]}, {"type": "worker", "command": ["x"]}]}`}},
+		e2e.SmallStack(t, "packed"), e2e.LayerOf(t,
+			e2e.TarEntry{Header: tar.Header{Name: "cnb/process/web", Mode: 0o755}, Content: e2e.HelloProgram(t)},
+			e2e.TarEntry{Header: tar.Header{Name: "cnb/process/worker", Mode: 0o755}, Content: []byte(worker)}))
+	if fault := d.PushDocker(t, "packed", r.Host+"/stacks/small:packed", e2e.RegistryPassword); fault != "" {
+		t.Fatal(fault)
+	}
+	d.MapRoute(t, "packed")
+	d.Running("packed", "web", 1)
+	d.Answers("packed", "hello from packed")
+	var droplet struct {
+		ProcessTypes map[string]string `json:"process_types"`
+	}
+	d.API("GET", "/v3/apps/"+d.App("packed")+"/droplets/current", nil, &droplet)
+	if want := map[string]string{"web": "/cnb/process/web", "worker": "/cnb/process/worker"}; !maps.Equal(droplet.ProcessTypes, want) {
+		t.Errorf("got the process types %v; want %v", droplet.ProcessTypes, want)
+	}
+	d.API("POST", "/v3/apps/"+d.App("packed")+"/processes/worker/actions/scale", e2e.Doc{"instances": 1}, nil)
+	d.Logged("packed", "the worker of /workspace")
 }
