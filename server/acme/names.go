@@ -16,9 +16,10 @@ var publicHosts = []string{"api", "console", "doppler", "log-cache", "log-stream
 // 6761, RFC 6762, RFC 7686, RFC 8375, and ICANN's .internal).
 var reserved = []string{"localhost", "local", "internal", "test", "invalid", "onion", "arpa", "lan", "home", "corp"}
 
-// isPublic reports whether a public CA may sign a name.
+// isPublic reports whether a public CA may sign a name. Hosts of routes may have an
+// underscore, which names of certificates must not (CA/Browser Forum, ballot SC12).
 func isPublic(name string) bool {
-	if _, err := netip.ParseAddr(name); err == nil || !strings.Contains(name, ".") {
+	if _, err := netip.ParseAddr(name); err == nil || !strings.Contains(name, ".") || strings.Contains(name, "_") {
 		return false
 	}
 	return !slices.Contains(reserved, name[strings.LastIndexByte(name, '.')+1:])
