@@ -75,22 +75,28 @@ func compareAPI(a, b string) int {
 	return cmp.Or(cmp.Compare(part(a, 0), part(b, 0)), cmp.Compare(part(a, 1), part(b, 1)))
 }
 
-// readBuildpack reads the buildpack in a directory.
+// readBuildpack reads the buildpack in a directory. Whether it can be used, check says.
 func readBuildpack(dir string) (*descriptor, error) {
 	d := &descriptor{dir: dir}
 	file := filepath.Join(dir, "buildpack.toml")
 	if err := toml.ReadFile(file, d); err != nil {
 		return nil, err
 	}
-	switch {
-	case d.Buildpack.ID == "":
+	if d.Buildpack.ID == "" {
 		return nil, fmt.Errorf("%s has no buildpack.id", file)
-	case compareAPI(d.API, oldestAPI) < 0 || compareAPI(d.API, newestAPI) > 0:
-		return nil, fmt.Errorf("buildpack %s has the buildpack API %q; supported are %s to %s", d, d.API, oldestAPI, newestAPI)
-	case len(d.Order) == 0 && (!isFile(filepath.Join(dir, "bin", "detect")) || !isFile(filepath.Join(dir, "bin", "build"))):
-		return nil, fmt.Errorf("buildpack %s has neither bin/detect and bin/build nor an order", d)
 	}
 	return d, nil
+}
+
+// check refuses a buildpack of an API that is not supported, and one without programs.
+func (d *descriptor) check() error {
+	switch {
+	case compareAPI(d.API, oldestAPI) < 0 || compareAPI(d.API, newestAPI) > 0:
+		return fmt.Errorf("buildpack %s has the buildpack API %q; supported are %s to %s", d, d.API, oldestAPI, newestAPI)
+	case len(d.Order) == 0 && (!isFile(filepath.Join(d.dir, "bin", "detect")) || !isFile(filepath.Join(d.dir, "bin", "build"))):
+		return fmt.Errorf("buildpack %s has neither bin/detect and bin/build nor an order", d)
+	}
+	return nil
 }
 
 func isFile(path string) bool {

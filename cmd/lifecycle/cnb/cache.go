@@ -32,7 +32,7 @@ func (s *staging) restore(all []*descriptor) error {
 		}
 		for _, l := range layers {
 			s.say("Restoring data for %q from cache", d.Buildpack.ID+":"+l.name)
-			if err := toml.WriteFile(filepath.Join(from, l.name+".toml"), layerFile{Metadata: l.metadata}); err != nil {
+			if err := untype(filepath.Join(from, l.name+".toml")); err != nil {
 				return err
 			}
 		}
@@ -41,6 +41,16 @@ func (s *staging) restore(all []*descriptor) error {
 		}
 	}
 	return nil
+}
+
+// untype removes the types from the metadata of a layer, and leaves the rest as it is.
+func untype(file string) error {
+	t, err := toml.ReadTable(file)
+	if err != nil {
+		return err
+	}
+	delete(t, "types")
+	return os.WriteFile(file, toml.Encode(t), 0o644)
 }
 
 // replace moves a file or directory, which may lie on another file system.

@@ -13,8 +13,7 @@ import (
 
 // layerFile is a <layer>.toml.
 type layerFile struct {
-	Types    *layerTypes    `json:"types,omitempty"`
-	Metadata map[string]any `json:"metadata,omitempty"`
+	Types layerTypes `json:"types"`
 }
 
 // layerTypes say what a layer is for.
@@ -29,7 +28,6 @@ type layer struct {
 	name string
 	path string // of its directory, which need not be there
 	layerTypes
-	metadata map[string]any
 }
 
 // notLayers are the names of other files of a buildpack that end in .toml.
@@ -51,11 +49,7 @@ func readLayers(dir string) ([]layer, error) {
 		if err := toml.ReadFile(path, &f); err != nil {
 			return fmt.Errorf("metadata of a layer: %w", err)
 		}
-		l := layer{name: name, path: filepath.Join(dir, name), metadata: f.Metadata}
-		if f.Types != nil {
-			l.layerTypes = *f.Types
-		}
-		all = append(all, l)
+		all = append(all, layer{name: name, path: filepath.Join(dir, name), layerTypes: f.Types})
 		return nil
 	})
 	return all, err

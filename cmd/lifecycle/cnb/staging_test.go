@@ -367,3 +367,74 @@ func TestPackageFile(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestCacheKeeps what a buildpack leaves of itself: the SBOM of a cached layer, and its store.toml.
+func TestCacheKeeps(t *testing.T) {
+	p := newPlace(t)
+	p.buildpack("a", "a", `sbom-formats = ["application/spdx+json"]`, "", `l=$CNB_LAYERS_DIR
+if [ -f "$l/store.toml" ]; then
+  cat "$l/store.toml"
+else
+  printf '[metadata]\nnote = "from before"\n' >"$l/store.toml"; mkdir "$l/c"; echo '{}' >"$l/c.sbom.spdx.json"
+  mkdir "$l/launched"; printf '[types]\nlaunch = true\n' >"$l/launched.toml"
+fi
+printf '[types]\nlaunch = true\ncache = true\n' >"$l/c.toml"
+`)
+	p.staged("a")
+	p.again()
+	if output := p.staged("a"); !strings.Contains(output, `note = "from before"`) {
+		t.Errorf("store.toml was not restored:\n%s", output)
+	}
+	droplet := p.archive("droplet.tgz")
+	if _, ok := droplet["./layers/sbom/launch/a/c/sbom.spdx.json"]; !ok {
+		t.Errorf("the second droplet lacks the SBOM of the cached layer: %v", slices.Sorted(maps.Keys(droplet)))
+	}
+	if _, ok := droplet["./layers/a/launched.toml"]; ok {
+		t.Error("a layer that is not cached was restored")
+	}
+}
+
+// TestUnmet passes a requirement that the first provider leaves on to the second, and none that it meets.
+func TestUnmet(t *testing.T) {
+	p := newPlace(t)
+	const provides = "printf '[[provides]]\\nname = \"x\"\\n[[provides]]\\nname = \"y\"\\n' >\"$2\""
+	p.buildpack("a", "a", "", provides, "printf '[[unmet]]\\nname = \"x\"\\n' >\"$1/build.toml\"")
+	p.buildpack("b", "b", "", provides, "sed 's/^/plan of b: /' \"$3\"")
+	p.buildpack("c", "c", "", "printf '[[requires]]\\nname = \"x\"\\n[[requires]]\\nname = \"y\"\\n' >\"$2\"", "")
+	if output := p.staged("a", "b", "c"); !strings.Contains(output, `plan of b: name = "x"`) || strings.Contains(output, `plan of b: name = "y"`) {
+		t.Errorf("got %s", output)
+	}
+}
+
+// TestAlternatives takes the first alternative of a plan that fits, and leaves an optional buildpack out whose plan does not.
+func TestAlternatives(t *testing.T) {
+	p := newPlace(t)
+	p.write("image/cnb/buildpacks/m/1/buildpack.toml", "api = \"0.10\"\n[buildpack]\nid = \"m\"\nversion = \"1\"\n[[order]]\ngroup = [{id = \"o\", version = \"1\", optional = true}, {id = \"a\", version = \"1\"}]\n")
+	p.buildpack("image/cnb/buildpacks/o/1", "o", "", "printf '[[requires]]\\nname = \"z\"\\n' >\"$2\"", "echo built by o")
+	p.buildpack("image/cnb/buildpacks/a/1", "a", "", "printf '[[requires]]\\nname = \"none\"\\n[[or]]\\n[[or.provides]]\\nname = \"x\"\\n[[or.requires]]\\nname = \"x\"\\n' >\"$2\"", "sed 's/^/plan of a: /' \"$3\"")
+	output := p.staged("image=m@1")
+	if !strings.Contains(output, "1 of 2 buildpacks participating") || !strings.Contains(output, `plan of a: name = "x"`) || strings.Contains(output, "built by o") {
+		t.Errorf("got %s", output)
+	}
+}
+
+// TestClearEnv hides the user's variables from a buildpack that wants none, and sources the profile scripts of layers for a
+// process with a shell.
+func TestClearEnv(t *testing.T) {
+	p := newPlace(t)
+	t.Setenv("MINE", "yes")
+	p.args = []string{"-pass-env-var", "MINE"}
+	p.buildpack("a", "a", "clear-env = true", "test -z \"$MINE\"", `test -z "$MINE"; grep -q yes "$2/env/MINE"
+mkdir -p "$1/l/profile.d/worker"; echo 'A="a of all"; export A' >"$1/l/profile.d/a.sh"; echo 'A="$A, b of worker"' >"$1/l/profile.d/worker/b.sh"
+printf '[types]\nlaunch = true\n' >"$1/l.toml"
+printf '[[processes]]\ntype = "web"\ncommand = "echo $A"\n[[processes]]\ntype = "worker"\ncommand = "echo $A on"\n' >"$1/launch.toml"`)
+	p.write("a/buildpack.toml", "api = \"0.8\"\n[buildpack]\nid = \"a\"\nversion = \"1\"\nclear-env = true\n")
+	p.staged("a")
+	for kind, want := range map[string]string{"web": "a of all\n", "worker": "a of all, b of worker on\n"} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = []string{"BE_THE_LAUNCHER=1", "CNB_PROCESS_TYPE=" + kind, "CNB_LAYERS_DIR=" + p.path("layers"), "CNB_APP_DIR=" + p.path("workspace")}
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("%s: got %q, %v; want %q", kind, out, err, want)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func (s *store) open(dir, main string) error {
 	}
 	s.all[d.String()] = d
 	s.mains = append(s.mains, d)
-	return nil
+	return d.check()
 }
 
 // openImage reads the buildpacks of an image.
@@ -77,14 +77,14 @@ func (s *store) openImage(dir, main string) error {
 		return fmt.Errorf("the package says that its buildpack is %q, which it does not have", main)
 	}
 	s.mains = append(s.mains, d)
-	return nil
+	return d.check()
 }
 
 // find is the buildpack that an order names. Without a version it must be the only one
 // of its ID.
 func (s *store) find(e element) (*descriptor, error) {
 	if d := s.all[e.String()]; d != nil {
-		return d, nil
+		return d, d.check()
 	}
 	var found *descriptor
 	for _, d := range s.all {
@@ -98,7 +98,7 @@ func (s *store) find(e element) (*descriptor, error) {
 	if found == nil {
 		return nil, fmt.Errorf("an order names the buildpack %s, which is in none of the packages", e)
 	}
-	return found, nil
+	return found, found.check()
 }
 
 // order is what detection tries: all buildpacks that were named, as one group, or each alone.

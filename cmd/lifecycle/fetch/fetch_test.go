@@ -1,10 +1,13 @@
 package main
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -363,5 +366,42 @@ func TestGitIsBounded(t *testing.T) {
 	cancel()
 	if _, err := newFetcher().fetch(ctx, source{url: base + "/bp"}, t.TempDir()); err == nil {
 		t.Error("a cancelled fetch went on")
+	}
+}
+
+// TestArchives downloads an archive of any kind with what the environment has for its host.
+func TestArchives(t *testing.T) {
+	var text bytes.Buffer
+	z := gzip.NewWriter(&text)
+	w := tar.NewWriter(z)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "buildpack.toml", Mode: 0o644}), w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if r.Header.Get("Authorization") != "Bearer t" && (user != "u" || password != "p") {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		_, _ = w.Write(text.Bytes())
+	}))
+	t.Cleanup(srv.Close)
+	for credentials, want := range map[string]string{
+		`{"127.0.0.1": {"username": "u", "password": "p"}}`: "",
+		`{"127.0.0.1": {"token": "t"}}`:                     "",
+		`{"other.io": {"token": "t"}}`:                      "401 Unauthorized",
+		`[]`:                                                "invalid CNB_REGISTRY_CREDS: it is not an object of objects",
+		"":                                                  "401 Unauthorized",
+		`{"` + strings.TrimPrefix(srv.URL, "http://") + `": {"token": "t"}}`: "",
+	} {
+		t.Setenv("CNB_REGISTRY_CREDS", credentials)
+		dir := t.TempDir()
+		_, err := newFetcher().fetch(t.Context(), source{url: srv.URL + "/bp", archive: true}, dir)
+		if errText(err) != want {
+			t.Errorf("%s: got %v; want %q", credentials, err, want)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "buildpack.toml")); (err == nil) != (want == "") {
+			t.Errorf("%s: %v", credentials, err)
+		}
 	}
 }

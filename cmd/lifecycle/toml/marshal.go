@@ -5,9 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
+
+// Encode encodes what Parse returned, with sorted keys.
+func Encode(t Table) []byte {
+	var b strings.Builder
+	writeTable(&b, nil, t)
+	return []byte(b.String())
+}
 
 // Marshal encodes v by its json tags. null values are left out, and keys are sorted.
 func Marshal(v any) ([]byte, error) {
@@ -21,9 +30,7 @@ func Marshal(v any) ([]byte, error) {
 	if err := d.Decode(&t); err != nil {
 		return nil, fmt.Errorf("only a table can be a document: %w", err)
 	}
-	var b strings.Builder
-	writeTable(&b, nil, t)
-	return []byte(b.String()), nil
+	return Encode(t), nil
 }
 
 // writeTable writes the values of a table, and then the tables in it, which need
@@ -83,7 +90,27 @@ func inlineText(v any) string {
 		}
 		return "{" + strings.Join(all, ", ") + "}"
 	}
-	return fmt.Sprint(v) // a number or a boolean
+	if f, ok := v.(float64); ok {
+		return floatText(f)
+	}
+	return fmt.Sprint(v) // a boolean, a moment, an integer, or a number of JSON
+}
+
+// floatText is a float, which no reader takes for an integer.
+func floatText(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	text := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return text
 }
 
 func quoteKey(name string) string {

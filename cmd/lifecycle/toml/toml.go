@@ -16,9 +16,11 @@ const MaxFile = 8 << 20
 // maxDepth bounds nested arrays and inline tables.
 const maxDepth = 100
 
-// Table is a table: its values are string, int64, float64, bool, []any and Table.
-// Dates and times are strings, as they were written.
+// Table is a table: its values are string, int64, float64, bool, Moment, []any and Table.
 type Table = map[string]any
+
+// Moment is a date or time, as it was written.
+type Moment string
 
 // Unmarshal decodes a document into v by v's json tags.
 func Unmarshal(text []byte, v any) error {
@@ -41,16 +43,7 @@ func Unmarshal(text []byte, v any) error {
 
 // ReadFile decodes a file as Unmarshal does.
 func ReadFile(path string, v any) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file", path)
-	case info.Size() > MaxFile:
-		return fmt.Errorf("%s has more than %d bytes", path, MaxFile)
-	}
-	text, err := os.ReadFile(path)
+	text, err := read(path)
 	if err != nil {
 		return err
 	}
@@ -60,7 +53,33 @@ func ReadFile(path string, v any) error {
 	return nil
 }
 
-// WriteFile encodes v, which has json tags, into a file.
+// ReadTable parses a file. Unlike ReadFile it keeps the type of every value.
+func ReadTable(path string) (Table, error) {
+	text, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	case info.Size() > MaxFile:
+		return nil, fmt.Errorf("%s has more than %d bytes", path, MaxFile)
+	}
+	return os.ReadFile(path)
+}
+
+// WriteFile encodes v by its json tags into a file.
 func WriteFile(path string, v any) error {
 	text, err := Marshal(v)
 	if err != nil {

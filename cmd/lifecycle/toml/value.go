@@ -105,7 +105,7 @@ func (p *parser) scalar() (any, error) {
 	case word == "true", word == "false":
 		return word == "true", nil
 	case moment.MatchString(word):
-		return word, nil
+		return Moment(word), nil
 	case number.MatchString(word):
 		return integer(plain, 10)
 	case based.MatchString(word):
