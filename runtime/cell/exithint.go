@@ -22,12 +22,22 @@ func (p *performer) exitHint(r lrp.Run, source string, x container.Exit) string 
 		return ""
 	case x.OOM:
 		return p.memoryHint()
-	case (x.Code == 126 || x.Code == 127) && strings.HasPrefix(source, "APP"): // a shell's, of a command that it cannot execute
-		if hint := p.files(r).Explain(p.lastErrors(source).all()); hint != "" {
+	case strings.HasPrefix(source, "APP"):
+		if hint := p.commandHint(r, p.lastErrors(source).all(), x.Code); hint != "" {
 			return lrp.CausePrefix + hint
 		}
 	}
 	return ""
+}
+
+// commandHint says why a command could not be executed, where the exit code is a shell's for that. The shell of stacks without one
+// ends with 1 when the kernel refuses a file that it found.
+func (p *performer) commandHint(r lrp.Run, last []string, code int) string {
+	ours := code == 1 && len(last) > 0 && strings.HasPrefix(last[len(last)-1], "fork/exec ")
+	if code != 126 && code != 127 && !ours {
+		return ""
+	}
+	return p.files(r).Explain(last)
 }
 
 // memoryHint says how much memory a container that ran out of it was given, and used.
@@ -48,8 +58,9 @@ func (p *performer) files(r lrp.Run) executable.Files {
 		u = vcap
 	}
 	f.Dir = u.path(r.Dir)
-	if r.Path == contract.Launcher {
-		f.Dir = path.Join(contract.Home, "app")
+	if r.Path == contract.Launcher && len(r.Args) > 1 {
+		f.Dir = path.Join(contract.Home, r.Args[0])
+		f.Command = r.Args[1]
 	}
 	for _, v := range p.environment(u, r) {
 		if list, found := strings.CutPrefix(v, "PATH="); found {

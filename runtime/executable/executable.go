@@ -20,9 +20,10 @@ import (
 // Files are those of a container, which its processes see.
 type Files struct {
 	// Open opens a file or a directory for reading. Links are followed within the container.
-	Open func(name string) (*os.File, error)
-	Dir  string   // of the command, to which its relative paths belong
-	Path []string // directories that commands are searched in
+	Open    func(name string) (*os.File, error)
+	Dir     string   // of the command, to which its relative paths belong
+	Command string   // of the app
+	Path    []string // directories that commands are searched in
 }
 
 // What shells and env say of a command that cannot be executed. The name is the first group. Of bash, dash, BusyBox, env, and the
@@ -37,22 +38,38 @@ var (
 		regexp.MustCompile(`(?:^|: )(\S*/\S*): \S+: bad interpreter: `),
 		regexp.MustCompile(`(?:^|: )(\S*/\S*): (?:cannot execute: required file not found|cannot execute binary file(?:: Exec format error)?|Exec format error|No such file or directory|not found|Permission denied)$`),
 		regexp.MustCompile(`exec (\S*/\S*): (?:exec format error|no such file or directory|permission denied)$`),
+		regexp.MustCompile(`^stat (\S*/\S*): no such file or directory$`),
 	}
 )
+
+// unnamed is what the shell of stacks without one says of a command that may not be executed.
+const unnamed = "permission denied"
 
 // Explain says what is wrong with the command that the newest of lines, which a process wrote before it ended, says cannot be
 // executed, and how to mend it; "" where it finds nothing.
 func (f Files) Explain(lines []string) string {
 	for _, line := range slices.Backward(lines) {
 		line = strings.TrimSpace(line)
-		if name := match(refused, line); name != "" {
-			return f.refused(name)
+		name := match(refused, line)
+		if word, _, _ := strings.Cut(f.Command, " "); line == unnamed && strings.Contains(word, "/") {
+			name = word
+		}
+		if name != "" {
+			return f.refused(f.short(name))
 		}
 		if name := match(unknown, line); name != "" {
 			return f.unknown(name, strings.Contains(line, `\r'`))
 		}
 	}
 	return ""
+}
+
+// short is the name of a file of the app as a start command has it. An image's commands have whole paths.
+func (f Files) short(name string) string {
+	if below, found := strings.CutPrefix(name, f.Dir+"/"); found && f.Command != "" {
+		return "./" + below
+	}
+	return name
 }
 
 func match(patterns []*regexp.Regexp, line string) string {

@@ -41,7 +41,7 @@ func TestExplain(t *testing.T) {
 	if err := os.Chmod(root+"/app/plain", 0o644); err != nil { //nolint:gosec // it is not to be executed
 		t.Fatal(err)
 	}
-	f := Files{Dir: "/app", Path: []string{"/none", "/usr/bin"}, Open: func(name string) (*os.File, error) { return os.Open(filepath.Join(root, name)) }}
+	f := Files{Dir: "/app", Command: "./plain --now", Path: []string{"/none", "/usr/bin"}, Open: func(name string) (*os.File, error) { return os.Open(filepath.Join(root, name)) }}
 	for said, want := range map[string]string{
 		"bash: line 1: pyhton3: command not found":                                       "There is no command pyhton3 in the app or its stack: did you mean python3?",
 		"/bin/sh: 1: gunicorn: not found":                                                "There is no command gunicorn in the app or its stack: add what brings it",
@@ -50,6 +50,10 @@ func TestExplain(t *testing.T) {
 		"bash: line 1: worker: command not found":                                        "worker is a file of the app, and not on its PATH: start it as bin/worker",
 		"bash: line 1: wroker: command not found":                                        "There is no command wroker in the app or its stack: did you mean bin/worker?",
 		"bash: line 1: migarte: command not found":                                       "There is no command migarte in the app or its stack: did you mean ./migrate?",
+		"stat /app/sever.sh: no such file or directory":                                  "There is no file ./sever.sh (did you mean ./server.sh?)",
+		"stat /usr/bin/pyhton3: no such file or directory":                               "There is no file /usr/bin/pyhton3 (did you mean /usr/bin/python3?)",
+		"fork/exec /app/server.sh: no such file or directory":                            "The first line of ./server.sh names the interpreter /usr/bin/pyhton3",
+		"permission denied":                                                              "./plain is not executable: run chmod +x ./plain",
 		`"pyhton3": executable file not found in $PATH`:                                  "There is no command pyhton3 in the app or its stack: did you mean python3?",
 		"/usr/bin/env: ‘pyhton3’: No such file or directory":                             "There is no command pyhton3 in the app or its stack: did you mean python3?",
 		"env: can't execute 'pyhton3': No such file or directory":                        "There is no command pyhton3 in the app or its stack: did you mean python3?",
@@ -60,7 +64,7 @@ func TestExplain(t *testing.T) {
 		"bash: line 1: ./server.sh: cannot execute: required file not found":             "The first line of ./server.sh names the interpreter /usr/bin/pyhton3, which the app's stack does not have (did you mean /usr/bin/python3?)",
 		"bash: ./server.sh: /usr/bin/pyhton3: bad interpreter: No such file":             "The first line of ./server.sh names the interpreter /usr/bin/pyhton3",
 		"/bin/sh: 1: ./server.sh: not found":                                             "The first line of ./server.sh names the interpreter /usr/bin/pyhton3",
-		"bash: line 1: /app/crlf: cannot execute: required file not found":               "/app/crlf has the line ends of Windows (CR LF): convert it with dos2unix",
+		"bash: line 1: /app/crlf: cannot execute: required file not found":               "./crlf has the line ends of Windows (CR LF): convert it with dos2unix",
 		"bash: line 1: ./arm: cannot execute binary file: Exec format error":             "./arm is a program for " + foreign + " processors, and this machine has " + runtime.GOARCH,
 		"fork/exec ./arm: exec format error":                                             "./arm is a program for " + foreign + " processors",
 		"bash: line 1: ./alpine: cannot execute: required file not found":                "./alpine needs the loader /lib/ld-musl-x86_64.so.1, which the app's stack does not have (it is built for Alpine): build it statically",
