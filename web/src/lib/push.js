@@ -118,7 +118,7 @@ async function running(app) {
     const crashed = resources.find(i => i.state === 'CRASHED');
     const unplaced = resources.find(i => i.state === 'DOWN' && i.details);
     if (unplaced) throw new Error(unplaced.details);
-    if (crashed) throw new Error(`Instance ${crashed.index} crashed: see the log.`);
+    if (crashed) throw new Error(`Instance ${crashed.index} crashed. ${crashed.details ?? 'See its log.'}`);
     await pause(500);
   }
   throw new Error('The app is still starting.');

@@ -29,6 +29,23 @@ export const tests = {
     const guid = page.url().split('/apps/')[1].split('/')[0];
     await kit.api(page, 'DELETE', '/v3/apps/' + guid);
   },
+  async 'an app that does not start says why, and how to mend it'(kit) {
+    const page = await kit.admin('/new');
+    await page.setInputFiles('input[webkitdirectory]', kit.config.program);
+    await page.getByRole('button', { name: 'Use the form', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).fill('misspelt');
+    await page.getByLabel('Buildpack', { exact: true }).selectOption('binary_buildpack');
+    await page.getByLabel('Stack', { exact: true }).selectOption('minifs');
+    await page.getByLabel('Memory').fill('64M');
+    await page.getByLabel('Start command').fill('./noizy');
+    await page.getByRole('button', { name: 'Push misspelt', exact: true }).click();
+    await page.getByRole('alert').filter({ hasText: 'There is no file ./noizy (did you mean ./noisy?)' }).waitFor();
+    await page.getByRole('link', { name: 'Its log' }).click();
+    await page.locator('.tabs').getByRole('link', { name: 'Overview' }).click();
+    await page.locator('tbody tr', { hasText: 'did you mean ./noisy?' }).first().waitFor();
+    const guid = page.url().split('/apps/')[1].split('/')[0];
+    await kit.api(page, 'DELETE', '/v3/apps/' + guid);
+  },
   async 'a staging that fails says why, with its log'(kit) {
     const page = await kit.admin('/new');
     await page.setInputFiles('input[webkitdirectory]', kit.config.nothing);
