@@ -45,12 +45,13 @@ type Manager struct {
 
 	mu     sync.Mutex
 	names  map[string]*managed
-	orders []time.Time // that began in the last orderWindow
-	failed int64       // attempts that failed since the start
+	orders []order // that began in the last orderWindow
+	failed int64   // attempts that failed since the start
 }
 
 // managed is a name that gets certificates.
 type managed struct {
+	org     string // "": it is the system's
 	cancel  func() // ends the attempts to get the first
 	pending bool   // an order is under way
 	failure string // why the last attempt failed; "" if it did not
@@ -97,51 +98,55 @@ func (m *Manager) Set(ctx context.Context) error {
 // Run follows the rows until ctx ends.
 func (m *Manager) Run(ctx context.Context) error {
 	defer m.cache.Stop()
-	return store.Derive(ctx, m.Store, store.Derivation[[]string]{Name: "acme", Read: m.read, Use: store.Always(m.use), Log: m.Log})
+	return store.Derive(ctx, m.Store, store.Derivation[[]wanted]{Name: "acme", Read: m.read, Use: store.Always(m.use), Log: m.Log})
 }
 
-func (m *Manager) read(tx *store.Tx) ([]string, error) {
+func (m *Manager) read(tx *store.Tx) ([]wanted, error) {
 	return names(tx, m.Domain, m.DNSHook != "")
 }
 
 // use begins to manage names and forgets those that are no longer wanted.
-func (m *Manager) use(ctx context.Context, wanted []string) error {
-	wanted = slices.DeleteFunc(slices.Clone(wanted), m.Given)
-	for _, name := range m.forget(wanted) {
+func (m *Manager) use(ctx context.Context, all []wanted) error {
+	all = slices.DeleteFunc(slices.Clone(all), func(w wanted) bool { return m.Given(w.name) })
+	stays := map[string]bool{}
+	for _, w := range all {
+		stays[w.name] = true
+	}
+	for _, name := range m.forget(func(name string) bool { return !stays[name] }) {
 		m.cache.RemoveManaged([]certmagic.SubjectIssuer{{Subject: name}})
 	}
 	var faults []error
-	for _, name := range wanted {
-		own, known := m.begin(ctx, name)
+	for _, w := range all {
+		own, known := m.begin(ctx, w)
 		if known {
 			continue
 		}
-		if err := m.magic.ManageAsync(own, []string{name}); err != nil {
-			m.forget(slices.DeleteFunc(slices.Clone(wanted), func(n string) bool { return n == name })) // to try again
-			faults = append(faults, fmt.Errorf("certificate for %s: %w", name, err))
+		if err := m.magic.ManageAsync(own, []string{w.name}); err != nil {
+			m.forget(func(name string) bool { return name == w.name }) // to try again
+			faults = append(faults, fmt.Errorf("certificate for %s: %w", w.name, err))
 		}
 	}
 	return errors.Join(append(faults, m.writeStatus())...)
 }
 
 // begin notes a name; known tells that it was noted before.
-func (m *Manager) begin(ctx context.Context, name string) (own context.Context, known bool) {
+func (m *Manager) begin(ctx context.Context, w wanted) (own context.Context, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.names[name] != nil {
+	if m.names[w.name] != nil {
 		return nil, true
 	}
 	own, cancel := context.WithCancel(ctx)
-	m.names[name] = &managed{cancel: cancel}
+	m.names[w.name] = &managed{org: w.org, cancel: cancel}
 	return own, false
 }
 
-// forget ends what is under way for the names that are not wanted, and returns these.
-func (m *Manager) forget(wanted []string) (gone []string) {
+// forget ends what is under way for some names, and returns these.
+func (m *Manager) forget(these func(name string) bool) (gone []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, n := range m.names {
-		if _, found := slices.BinarySearch(wanted, name); !found {
+		if these(name) {
 			n.cancel()
 			delete(m.names, name)
 			gone = append(gone, name)
@@ -151,11 +156,19 @@ func (m *Manager) forget(wanted []string) (gone []string) {
 }
 
 // At most maxOrders orders begin in orderWindow: a third of what Let's Encrypt takes of
-// one account. Names beyond wait.
+// one account. At most maxOrgOrders are of one org, so that none uses up the others'.
+// Names beyond wait.
 const (
-	maxOrders   = 100
-	orderWindow = 3 * time.Hour
+	maxOrders    = 100
+	maxOrgOrders = 50
+	orderWindow  = 3 * time.Hour
 )
+
+// order is an order that began.
+type order struct {
+	at  time.Time
+	org string
+}
 
 // errNotWanted ends the attempts for a name.
 var errNotWanted = certmagic.ErrNoRetry{Err: errors.New("no route has the name any more, or a certificate was given for it")}
@@ -194,12 +207,18 @@ func (m *Manager) event(_ context.Context, what string, data map[string]any) err
 // orderLocked counts an order, unless there were too many.
 func (m *Manager) orderLocked(n *managed) error {
 	since := time.Now().Add(-orderWindow)
-	m.orders = slices.DeleteFunc(m.orders, func(at time.Time) bool { return at.Before(since) })
-	if len(m.orders) >= maxOrders {
-		n.failure, n.at = fmt.Sprintf("waits: %d certificates were ordered in the last %s", maxOrders, orderWindow), time.Now()
+	m.orders = slices.DeleteFunc(m.orders, func(o order) bool { return o.at.Before(since) })
+	own := 0
+	for _, o := range m.orders {
+		if o.org == n.org && n.org != "" {
+			own++
+		}
+	}
+	if len(m.orders) >= maxOrders || own >= maxOrgOrders {
+		n.failure, n.at = fmt.Sprintf("waits: %d certificates, %d of the org, were ordered in the last %d hours", len(m.orders), own, int(orderWindow.Hours())), time.Now()
 		return errors.New(n.failure)
 	}
-	m.orders = append(m.orders, time.Now())
+	m.orders = append(m.orders, order{time.Now(), n.org})
 	n.pending = true
 	return nil
 }

@@ -1,6 +1,7 @@
 package acme
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -25,19 +26,32 @@ func isPublic(name string) bool {
 	return !slices.Contains(reserved, name[strings.LastIndexByte(name, '.')+1:])
 }
 
+// wanted is a name to get a certificate for.
+type wanted struct {
+	name string
+	org  string // whose route has it; "": it is the system's
+}
+
 // names returns the names to get certificates for, sorted: those of routes that lead to
 // an app, and the system's. Wildcards can only be proven by DNS records; then all hosts of
 // a domain share one.
-func names(tx *store.Tx, system string, wildcards bool) ([]string, error) {
-	wanted := map[string]bool{}
-	want := func(host, domain string) {
+func names(tx *store.Tx, system string, wildcards bool) ([]wanted, error) {
+	owners := map[string]string{}
+	want := func(host, domain, org string) {
 		if wildcards && host != "" {
 			host = "*"
 		}
-		wanted[strings.ToLower(strings.TrimPrefix(host+"."+domain, "."))] = true
+		name := strings.ToLower(strings.TrimPrefix(host+"."+domain, "."))
+		if _, known := owners[name]; !known && isPublic(strings.TrimPrefix(name, "*.")) {
+			owners[name] = org
+		}
 	}
 	for _, host := range publicHosts {
-		want(host, system)
+		want(host, system, "")
+	}
+	orgs, err := orgsOfSpaces(tx)
+	if err != nil {
+		return nil, err
 	}
 	domains, err := store.Domains.All(tx)
 	if err != nil {
@@ -56,14 +70,21 @@ func names(tx *store.Tx, system string, wildcards bool) ([]string, error) {
 		if d == nil || d.Internal || d.TCP() || len(r.Destinations) == 0 || r.Host == "*" && !wildcards {
 			continue
 		}
-		want(r.Host, d.Name)
+		want(r.Host, d.Name, orgs[r.SpaceGUID])
 	}
-	var all []string
-	for name := range wanted {
-		if isPublic(strings.TrimPrefix(name, "*.")) {
-			all = append(all, name)
-		}
+	var all []wanted
+	for _, name := range slices.Sorted(maps.Keys(owners)) {
+		all = append(all, wanted{name, owners[name]})
 	}
-	slices.Sort(all)
 	return all, nil
+}
+
+// orgsOfSpaces are the orgs by their spaces.
+func orgsOfSpaces(tx *store.Tx) (map[string]string, error) {
+	spaces, err := store.Spaces.All(tx)
+	orgs := map[string]string{}
+	for _, s := range spaces {
+		orgs[s.GUID] = s.OrgGUID
+	}
+	return orgs, err
 }

@@ -2,7 +2,10 @@ package acme
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,7 +67,14 @@ func TestNames(t *testing.T) {
 		{"cf.example.com", true, []string{"*.cf.example.com", "*.shop.example", "*.under.example", "*.wild.example", "root.example"}},
 	} {
 		err := s.Read(t.Context(), func(tx *store.Tx) error {
-			got, err := names(tx, c.system, c.wildcards)
+			all, err := names(tx, c.system, c.wildcards)
+			var got []string
+			for _, w := range all {
+				got = append(got, w.name)
+				if ours := strings.HasSuffix(w.name, ".cf.example.com"); ours != (w.org == "") {
+					t.Errorf("%s: got the org %q", w.name, w.org)
+				}
+			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s, wildcards %t: %s", c.system, c.wildcards, diff)
 			}
@@ -74,4 +84,34 @@ func TestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestOrdersAreLimited lets an org begin half of all orders, and the others the rest, until
+// the time is over.
+func TestOrdersAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &Manager{}
+		begun := func(org string) (n int) {
+			for range 2 * maxOrders {
+				if w := (&managed{org: org}); m.orderLocked(w) == nil {
+					n++
+				} else if w.pending || !strings.HasPrefix(w.failure, "waits: ") {
+					t.Errorf("got %+v; want it to wait", w)
+				}
+			}
+			return n
+		}
+		for _, c := range []struct {
+			org  string
+			want int
+		}{{"one", maxOrgOrders}, {"one", 0}, {"two", maxOrgOrders}, {"three", 0}, {"", 0}} {
+			if n := begun(c.org); n != c.want {
+				t.Errorf("%q: got %d orders; want %d", c.org, n, c.want)
+			}
+		}
+		time.Sleep(orderWindow + time.Second)
+		if n := begun(""); n != maxOrders {
+			t.Errorf("the system, later: got %d orders; want %d", n, maxOrders)
+		}
+	})
 }
