@@ -321,3 +321,38 @@ func TestNativeImage(t *testing.T) {
 	d.API("POST", "/v3/apps/"+d.App("packed")+"/processes/worker/actions/scale", e2e.Doc{"instances": 1}, nil)
 	d.Logged("packed", "the worker of /workspace")
 }
+
+// soloBuildpack starts the program of the app, in an environment of its layer.
+var soloBuildpack = map[string]string{
+	"solo/1/buildpack.toml": buildpackTOML("solo", ""),
+	"solo/1/bin/detect":     "#!/bin/sh\n",
+	"solo/1/bin/build": `#!/bin/sh
+echo '[types]
+launch = true' >"$1/solo.toml"
+echo '[[processes]]
+type = "web"
+command = ["sh", "-c", "echo starts in $PWD on $PORT; exec ./hello"]' >"$1/launch.toml"
+`,
+}
+
+// TestNativeAppBecomesAnImage pushes an app's droplet as an image, which does what the app does.
+func TestNativeAppBecomesAnImage(t *testing.T) {
+	r := e2e.StartTLSRegistry(t)
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--registry-ca", r.CA)
+	for _, flag := range []string{"diego_cnb", "diego_docker", "diego_custom_stacks"} {
+		d.Flag(flag, true)
+	}
+	r.Push(t, "base", v1.Config{}, e2e.SmallStack(t, "base"))
+	solo := pushBuildpacks(t, r, "solo", "solo", buildpackLayer(t, soloBuildpack))
+	if out, err := d.Run("push", cnbApp(t, "solo", credentialsOf(r), solo), "--stack", "docker://"+r.Host+"/stacks/small:base"); err != nil {
+		t.Fatalf("push: %v\n%s", err, out)
+	}
+	d.Logged("solo", "starts in /home/vcap/workspace on 8080")
+	_, image := renders(d, "solo", r)
+	if fault := d.PushDocker(t, "copy", image, e2e.RegistryPassword); fault != "" {
+		t.Fatal(fault)
+	}
+	d.MapRoute(t, "copy")
+	d.Answers("copy", "hello from copy")
+	d.Logged("copy", "starts in /home/vcap/workspace on 8080")
+}
