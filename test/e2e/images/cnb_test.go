@@ -168,19 +168,24 @@ func officialPush(d *e2e.Daemon, image, dir string) {
 	credentials := `{"` + strings.Split(image, "/")[2] + `": {"username": "` + e2e.RegistryUser + `", "password": "` + e2e.RegistryPassword + `"}}`
 	official(d, []string{"CF_CNB_REGISTRY_CREDS=" + credentials}, []string{"push", "official", "-p", dir, "--no-manifest", "-m", "64M", "-k", "256M", "--lifecycle", "cnb", "-b", image})
 	d.Answers("official", "hello from official")
+	if out := official(d, nil, []string{"ssh", "official", "-k", "-c", `/tmp/lifecycle/launcher -- 'echo of a session: $WORD $SAID'`}); !strings.Contains(out, "of a session: layered layered") {
+		d.T.Errorf("cf ssh: got %s", out)
+	}
 }
 
-// official runs commands of the official CLI, of which none may fail or show the registry's password.
-func official(d *e2e.Daemon, env []string, commands ...[]string) {
+// official runs commands of the official CLI, of which none may fail or show the registry's password. It returns what the last one prints.
+func official(d *e2e.Daemon, env []string, commands ...[]string) (output string) {
 	d.T.Helper()
 	env = append(append(os.Environ(), "CF_HOME="+d.T.TempDir()), env...)
 	for _, args := range append([][]string{{"api", d.Client().API}, {"auth", "admin", e2e.AdminPassword}, {"target", "-o", "cupola", "-s", "dev"}}, commands...) {
 		cmd := exec.Command("cf", args...)
 		cmd.Env = env
-		if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), e2e.RegistryPassword) {
+		out, err := cmd.CombinedOutput()
+		if output = string(out); err != nil || strings.Contains(output, e2e.RegistryPassword) {
 			d.T.Fatalf("cf %v: %v, or it shows the password\n%s", args, err, out)
 		}
 	}
+	return output
 }
 
 // TestNativeExample pushes the example as its README.md says.
