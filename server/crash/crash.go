@@ -78,6 +78,9 @@ func Brief(description string, lines []Line) string {
 	if cause := healthCause(description); cause != "" {
 		return "The health check failed: " + cause
 	}
+	if cause := createCause(description); cause != "" {
+		return "The container was not created: " + cause
+	}
 	if _, failure, found := strings.Cut(description, "check to succeed: "); found {
 		return "The health check failed: " + failure
 	}
@@ -122,7 +125,7 @@ func lastWords(output []string) (last string) {
 // Causes says in words what a crash means, a sentence each: what the exit status
 // stands for, and the cause where the description or the log tells it.
 func Causes(description string, lines []Line) (said []string) {
-	if cause := healthCause(description); cause != "" {
+	if cause := cmp.Or(healthCause(description), createCause(description)); cause != "" {
 		return []string{"Cause: " + cause + "."}
 	}
 	if m := status.FindStringSubmatch(description); m != nil {

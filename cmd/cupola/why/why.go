@@ -111,6 +111,9 @@ func (f *facts) readStates(ctx context.Context, c *capi.Client, path string) err
 			f.instances[p.Type+" "+s.State]++
 			if s.Details != "" && s.State == "DOWN" {
 				f.waits = append(f.waits, fmt.Sprintf("An instance of %s cannot be placed: %s", p.Type, s.Details))
+				if mend := crash.Mend(s.Details); mend != "" {
+					f.waits = append(f.waits, "To mend it: "+mend+".")
+				}
 			}
 		}
 	}

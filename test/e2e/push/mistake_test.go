@@ -3,6 +3,7 @@ package push
 import (
 	"archive/zip"
 	"bytes"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 
@@ -64,6 +65,13 @@ func jar(name, content string) string {
 	return b.String()
 }
 
+// noise is content that no archive makes smaller.
+func noise(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(b) // never fails
+	return string(b)
+}
+
 // slowServer answers a request after longer than a health check waits.
 const slowServer = `import http.server, os, time
 class Slow(http.server.BaseHTTPRequestHandler):
@@ -107,6 +115,7 @@ func ended() []mistake {
 		{name: "oom", manifest: onHost("python3 -c 'x = bytearray(200 << 20)'") + "memory: 32M\n", cause: "The app ran out of memory: its limit is 32M, its peak was 3", mend: "give it more with 'cf scale -m'"},
 		{name: "oom-later", file: "app.py " + oomLater, manifest: onHost("exec python3 app.py"), later: true, cause: "The app ran out of memory: its limit is 64M, its peak was 6", mend: "give it more with 'cf scale -m'"},
 		{name: "disk-full", manifest: onHost("head -c 200M /dev/zero > big"), cause: "The app used up its disk quota", mend: "cf scale -k"},
+		{name: "too-large", file: "big " + noise(6<<20), manifest: onHost("sleep 1") + "disk_quota: 2M\n", cause: "the app unpacked has 7M, and its disk 2M", mend: "cf scale -k"},
 		{name: "open-files", manifest: onHost("exec python3 -c \"x = [open('/dev/null') for i in range(20000)]\"") + "memory: 256M\n", cause: "The app used up its open files, of which a process may have 16384", mend: "close files and connections"},
 		{name: "node-module", needs: "node", file: "server.js require('express')\n", manifest: onHost("node server.js") + "memory: 128M\n", cause: "The module express is not in the app", mend: "list it in package.json"},
 		{name: "python-module", file: "app.py import no_such_module\n", manifest: onHost("python3 app.py"), cause: "The module no_such_module is not in the app", mend: "list it in requirements.txt"},

@@ -1,0 +1,26 @@
+package crash
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// tooLarge is what the cell says of an app that is larger than its disk.
+var tooLarge = regexp.MustCompile(`layers of (\d+) bytes do not fit a disk of (\d+)$`)
+
+// createCause is why a container was not created, and how to mend it; "" where the description is of something else.
+func createCause(description string) string {
+	m := tooLarge.FindStringSubmatch(description)
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf("the app unpacked has %s, and its disk %s: give it more with cf scale -k, or disk_quota in the manifest, or push less (.cfignore)", megabytes(m[1]), megabytes(m[2]))
+}
+
+// megabytes rounds up.
+func megabytes(bytes string) string {
+	n, _ := strconv.ParseInt(bytes, 10, 64) // they are digits, of a size
+	const mb = 1 << 20
+	return strconv.FormatInt((n+mb-1)/mb, 10) + "M"
+}
