@@ -92,7 +92,7 @@ func (s *staging) runBuild(d *descriptor, dir string, requires []require) error 
 	}
 	defer os.RemoveAll(temporary)
 	file := filepath.Join(temporary, "plan.toml")
-	if err := toml.WriteFile(file, map[string]any{"entries": requires}); err != nil {
+	if err := os.WriteFile(file, planText(requires), 0o644); err != nil {
 		return err
 	}
 	for _, name := range []string{"launch.toml", "build.toml"} {

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"cupola/cmd/lifecycle/toml"
 )
 
 // statusNotDetected is the exit status of bin/detect that means "not for me"
@@ -185,10 +183,8 @@ func (d *detection) askIn(bp *descriptor, o *outcome, file string) {
 		}
 		return
 	}
-	if err := toml.ReadFile(file, &o.plan); err != nil {
-		o.status, o.err = -1, err
-	} else if err := o.plan.check(); err != nil {
-		o.status, o.err = -1, err
+	if o.plan, o.err = readPlan(file); o.err != nil {
+		o.status = -1
 	}
 }
 

@@ -3,6 +3,8 @@ package cnb
 import (
 	"fmt"
 	"slices"
+
+	"cupola/cmd/lifecycle/toml"
 )
 
 // plan is what a buildpack's detection says that it provides and requires.
@@ -24,6 +26,55 @@ type require struct {
 	Name     string         `json:"name"`
 	Metadata map[string]any `json:"metadata,omitempty"`
 	Version  string         `json:"version,omitempty"` // not allowed any longer
+}
+
+// readPlan reads the plan that a detection wrote.
+func readPlan(file string) (p plan, err error) {
+	if err := toml.ReadFile(file, &p); err != nil {
+		return p, err
+	}
+	t, err := toml.ReadTable(file)
+	if err != nil {
+		return p, err
+	}
+	p.keepTypes(t)
+	for i, or := range tables(t["or"]) {
+		p.Or[i].keepTypes(or)
+	}
+	return p, p.check()
+}
+
+// keepTypes takes the metadata of requirements as it was written: a float that is whole
+// stays a float, and a date a date.
+func (s *sections) keepTypes(t toml.Table) {
+	for i, r := range tables(t["requires"]) {
+		if metadata, ok := r["metadata"].(toml.Table); ok {
+			s.Requires[i].Metadata = metadata
+		}
+	}
+}
+
+// tables are those of an array of tables.
+func tables(v any) (all []toml.Table) {
+	list, _ := v.([]any)
+	for _, item := range list {
+		t, _ := item.(toml.Table)
+		all = append(all, t)
+	}
+	return all
+}
+
+// planText is the plan that a buildpack's build gets.
+func planText(requires []require) []byte {
+	entries := []any{}
+	for _, r := range requires {
+		e := toml.Table{"name": r.Name}
+		if r.Metadata != nil {
+			e["metadata"] = r.Metadata
+		}
+		entries = append(entries, e)
+	}
+	return toml.Encode(toml.Table{"entries": entries})
 }
 
 // check refuses what buildpack APIs before 0.7 had.

@@ -411,9 +411,10 @@ func TestAlternatives(t *testing.T) {
 	p := newPlace(t)
 	p.write("image/cnb/buildpacks/m/1/buildpack.toml", "api = \"0.10\"\n[buildpack]\nid = \"m\"\nversion = \"1\"\n[[order]]\ngroup = [{id = \"o\", version = \"1\", optional = true}, {id = \"a\", version = \"1\"}]\n")
 	p.buildpack("image/cnb/buildpacks/o/1", "o", "", "printf '[[requires]]\\nname = \"z\"\\n' >\"$2\"", "echo built by o")
-	p.buildpack("image/cnb/buildpacks/a/1", "a", "", "printf '[[requires]]\\nname = \"none\"\\n[[or]]\\n[[or.provides]]\\nname = \"x\"\\n[[or.requires]]\\nname = \"x\"\\n' >\"$2\"", "sed 's/^/plan of a: /' \"$3\"")
+	p.buildpack("image/cnb/buildpacks/a/1", "a", "", "printf '[[requires]]\\nname = \"none\"\\n[[or]]\\n[[or.provides]]\\nname = \"x\"\\n[[or.requires]]\\nname = \"x\"\\nmetadata = {f = 1.0, d = 2026-01-02}\\n' >\"$2\"", "sed 's/^/plan of a: /' \"$3\"")
 	output := p.staged("image=m@1")
-	if !strings.Contains(output, "1 of 2 buildpacks participating") || !strings.Contains(output, `plan of a: name = "x"`) || strings.Contains(output, "built by o") {
+	if !strings.Contains(output, "1 of 2 buildpacks participating") || !strings.Contains(output, `plan of a: name = "x"`) || strings.Contains(output, "built by o") ||
+		!strings.Contains(output, "plan of a: d = 2026-01-02\nplan of a: f = 1.0") {
 		t.Errorf("got %s", output)
 	}
 }
