@@ -39,14 +39,14 @@ func buildpackLayer(t *testing.T, files map[string]string) []byte {
 }
 
 // pushBuildpacks pushes an image of buildpacks of which one is the image's own.
-func pushBuildpacks(t *testing.T, r *e2e.ImageRegistry, tag, id string, layers ...[]byte) string {
+func pushBuildpacks(t *testing.T, r *e2e.ImageRegistry, tag, id string, layers ...[]byte) (image, digest string) {
 	t.Helper()
 	label, err := json.Marshal(e2e.Doc{"id": id, "version": "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Push(t, tag, v1.Config{Labels: map[string]string{"io.buildpacks.buildpackage.metadata": string(label)}}, layers...)
-	return "docker://" + r.Host + "/stacks/small:" + tag
+	digest = r.Push(t, tag, v1.Config{Labels: map[string]string{"io.buildpacks.buildpackage.metadata": string(label)}}, layers...)
+	return "docker://" + r.Host + "/stacks/small:" + tag, digest
 }
 
 func buildpackTOML(id, more string) string {
@@ -128,7 +128,7 @@ func TestCloudNativeBuildpacks(t *testing.T) {
 	t.Parallel()
 	r := e2e.StartTLSRegistry(t)
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--registry-ca", r.CA)
-	image := pushBuildpacks(t, r, "all", "test/all", buildpackLayer(t, wordBuildpack), buildpackLayer(t, appBuildpack), buildpackLayer(t, allBuildpack))
+	image, digest := pushBuildpacks(t, r, "all", "test/all", buildpackLayer(t, wordBuildpack), buildpackLayer(t, appBuildpack), buildpackLayer(t, allBuildpack))
 	dir := cnbApp(t, "native", credentialsOf(r), image)
 	if out, err := d.Run("push", dir); err == nil || !strings.Contains(out, "Feature Disabled: diego_cnb") {
 		t.Fatalf("push without the feature flag: got %v\n%s", err, out)
@@ -160,6 +160,12 @@ func TestCloudNativeBuildpacks(t *testing.T) {
 	d.Logged("native", `Restoring data for "test/word:word" from cache`)
 	d.Logged("native", "the layer was reused")
 	d.Answers("native", "hello from native")
+
+	// An image that is named by its digest needs the cache alone, also for another app.
+	if out, err := d.Run("push", cnbApp(t, "offline", nil, strings.TrimSuffix(image, ":all")+"@"+digest)); err != nil {
+		t.Fatalf("push by a digest, without the registry: %v\n%s", err, out)
+	}
+	d.Answers("offline", "hello from offline")
 }
 
 // officialPush pushes a directory by the official CLI, which gets the credentials by a variable.
@@ -236,8 +242,8 @@ func TestCloudNativeFailures(t *testing.T) {
 	r := e2e.StartTLSRegistry(t)
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--registry-ca", r.CA)
 	d.Flag("diego_cnb", true)
-	word := pushBuildpacks(t, r, "word", "test/word", buildpackLayer(t, wordBuildpack))
-	app := pushBuildpacks(t, r, "app", "test/app", buildpackLayer(t, appBuildpack))
+	word, _ := pushBuildpacks(t, r, "word", "test/word", buildpackLayer(t, wordBuildpack))
+	app, _ := pushBuildpacks(t, r, "app", "test/app", buildpackLayer(t, appBuildpack))
 	r.Push(t, "plain", v1.Config{}, e2e.SmallStack(t, "plain"))
 	plain := "docker://" + r.Host + "/stacks/small:plain"
 	tests := []struct {
@@ -348,7 +354,7 @@ func TestNativeAppBecomesAnImage(t *testing.T) {
 		d.Flag(flag, true)
 	}
 	r.Push(t, "base", v1.Config{}, e2e.SmallStack(t, "base"))
-	solo := pushBuildpacks(t, r, "solo", "solo", buildpackLayer(t, soloBuildpack))
+	solo, _ := pushBuildpacks(t, r, "solo", "solo", buildpackLayer(t, soloBuildpack))
 	if out, err := d.Run("push", cnbApp(t, "solo", credentialsOf(r), solo), "--stack", "docker://"+r.Host+"/stacks/small:base"); err != nil {
 		t.Fatalf("push: %v\n%s", err, out)
 	}
