@@ -10,8 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"cupola/test/e2e"
 )
 
 // printLogs prints the recent log of an app, each line with its source type:
@@ -45,9 +50,32 @@ func printLogs(ts *testscript.TestScript, s *session, args []string) outcome {
 	return outcome{stdout: b.String()}
 }
 
+// outside serves the directories of all scripts outside of this machine, each below a number of its own.
+type outside struct {
+	*e2e.Outside
+	mux    *http.ServeMux
+	url    func() string // begins to serve, once
+	served atomic.Int64
+}
+
+func newOutside(t *testing.T) *outside {
+	o := &outside{Outside: e2e.NewOutside(t), mux: http.NewServeMux()}
+	o.url = sync.OnceValue(func() string {
+		public, _ := o.Serve(t, o.mux)
+		return public
+	})
+	return o
+}
+
+// serve serves what a handler does, and returns its URL.
+func (o *outside) serve(h http.Handler) string {
+	prefix := fmt.Sprintf("/%d", o.served.Add(1))
+	o.mux.Handle(prefix+"/", http.StripPrefix(prefix, h))
+	return o.url() + prefix
+}
+
 // serveDirectory serves a directory over HTTP until the test ends, outside of this
-// machine, once; and the
-// git repositories in it below /git/: serve VARIABLE DIR.
+// machine, and the git repositories in it below /git/: serve VARIABLE DIR.
 func serveDirectory(ts *testscript.TestScript, s *session, args []string) outcome {
 	if len(args) != 2 {
 		ts.Fatalf("usage: serve VARIABLE DIR")
@@ -62,8 +90,7 @@ func serveDirectory(ts *testscript.TestScript, s *session, args []string) outcom
 			Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
 		})
 	}
-	public, _ := s.outside.Serve(s.d.T, mux)
-	ts.Setenv(args[0], public)
+	ts.Setenv(args[0], s.outside.serve(mux))
 	return outcome{}
 }
 

@@ -30,7 +30,7 @@ import (
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
-	o := e2e.NewOutside(t)
+	o := newOutside(t)
 	cmds := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, c := range scriptCommands() {
 		cmds[name] = c.run
@@ -57,7 +57,7 @@ func scriptCondition(name string) (bool, error) {
 // session is the state of one script.
 type session struct {
 	d       *e2e.Daemon
-	outside *e2e.Outside // where serve serves, once
+	outside *outside // where serve serves
 	client  *e2e.Client
 	dir     string
 	env     []string // of the CLI
@@ -69,7 +69,7 @@ type session struct {
 
 type sessionKey struct{}
 
-func setUpScript(e *testscript.Env, d *e2e.Daemon, o *e2e.Outside) error {
+func setUpScript(e *testscript.Env, d *e2e.Daemon, o *outside) error {
 	ctx := context.Background()
 	c, err := e2e.Login(ctx, "http://"+d.Addr, "admin", e2e.AdminPassword)
 	if err != nil {
