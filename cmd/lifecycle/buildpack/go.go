@@ -18,10 +18,10 @@ type goPackage struct {
 	fault string // why Go cannot read it; "" if it can
 }
 
-// detectGo takes an app with a go.mod, and one with Go files that vendors its
-// packages or names its own in GOPACKAGENAME (go-buildpack: bin/detect).
+// detectGo takes an app with a go.mod or a Godeps.json, and one with Go files that vendors
+// its packages or names its own in GOPACKAGENAME (go-buildpack: bin/detect).
 func detectGo(app string) bool {
-	if exists(filepath.Join(app, "go.mod")) {
+	if exists(filepath.Join(app, "go.mod")) || exists(filepath.Join(app, godepsFile)) {
 		return true
 	}
 	return (exists(filepath.Join(app, "vendor")) || os.Getenv("GOPACKAGENAME") != "") && hasGoFile(app)
@@ -44,6 +44,7 @@ type goBuild struct {
 	*stage
 	tool string // the go command
 	env  []string
+	deps *godeps // nil unless the app has them, and no go.mod
 }
 
 // finalizeGo compiles the app's programs into bin/.
@@ -63,6 +64,11 @@ func finalizeGo(s *stage) (string, error) {
 	}
 	s.step("Using go%s of the stack", chosen.version)
 	b := goBuild{stage: s, tool: chosen.path, env: s.goEnvironment()}
+	end, err := b.useGodeps()
+	if err != nil {
+		return "", err
+	}
+	defer end()
 	programs, err := b.packages()
 	if err != nil {
 		return "", err
@@ -101,7 +107,7 @@ func (s *stage) goEnvironment() []string {
 		}
 	}
 	flags := os.Getenv("GOFLAGS")
-	if s.has("vendor/modules.txt") && !strings.Contains(flags, "-mod=") {
+	if s.has("vendor") && s.has("go.mod") && !strings.Contains(flags, "-mod=") {
 		flags += " -mod=vendor"
 	} else {
 		flags += " -modcacherw" // or the cache could not be cleaned
@@ -117,7 +123,9 @@ func (s *stage) goEnvironment() []string {
 func (b goBuild) packages() ([]goPackage, error) {
 	spec := strings.Fields(os.Getenv("GO_INSTALL_PACKAGE_SPEC"))
 	pattern := spec
-	if len(spec) == 0 {
+	if b.deps != nil && len(spec) == 0 {
+		pattern = b.deps.patterns()
+	} else if len(spec) == 0 {
 		here, err := b.list(".")
 		if err != nil {
 			return nil, err
@@ -213,7 +221,7 @@ func (b goBuild) compile(programs []goPackage) (string, error) {
 			argv = append(argv, "-ldflags", "-X "+symbol+"="+os.Getenv("GO_LINKER_VALUE"))
 		}
 		target := p.path
-		if !b.has("go.mod") {
+		if !b.has("go.mod") && b.deps == nil {
 			target = "."
 		}
 		if err := b.run(call{argv: append(argv, target), env: b.env}); err != nil {
