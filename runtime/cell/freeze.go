@@ -28,9 +28,9 @@ func (c *Cell) Freeze(ctx context.Context, guid string) error {
 	if i == nil {
 		return errNotRunning
 	}
-	frozen, err := i.freeze(ctx)
-	if frozen {
-		fault.Go("cell", func() { c.reclaim(i) })
+	thawed, err := i.freeze(ctx)
+	if thawed != nil {
+		fault.Go("cell", func() { c.reclaim(i, thawed) })
 	}
 	return err
 }
@@ -45,13 +45,31 @@ func (c *Cell) Thaw(guid string) error {
 	return nil
 }
 
-// reclaim gives back memory of a frozen container, one container after the other.
-func (c *Cell) reclaim(i *instance) {
+// reclaimAfter is how long a container is frozen before its memory is given back: one that
+// is thawed soon would have to read its program again.
+const reclaimAfter = time.Minute
+
+// reclaim gives back memory of a container that stays frozen, one container after the other.
+func (c *Cell) reclaim(i *instance, thawed <-chan struct{}) {
+	select {
+	case <-time.After(reclaimAfter):
+	case <-thawed:
+		return
+	case <-c.live().Done():
+		return
+	}
 	c.reclaiming.Lock()
 	defer c.reclaiming.Unlock()
 	if i.frost.isFrozen() {
 		c.cfg.Containers.Reclaim(i.guid())
 	}
+}
+
+// live is the context of Run, which has adopted.
+func (c *Cell) live() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ctx
 }
 
 // frost is whether a container is frozen.
@@ -71,6 +89,13 @@ func (f *frost) isFrozen() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.frozen
+}
+
+// change is closed when the container is frozen or thawed the next time.
+func (f *frost) change() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
 }
 
 // set notes that the container is frozen, or not; false if a session is open in it.
@@ -124,24 +149,25 @@ func (f *frost) until(ctx context.Context, changed <-chan struct{}) (context.Con
 	}
 }
 
-// freeze reports whether it froze the container.
-func (i *instance) freeze(ctx context.Context) (bool, error) {
+// freeze freezes the container, and returns what is closed when it is thawed; nil if it did
+// not freeze it.
+func (i *instance) freeze(ctx context.Context) (thawed <-chan struct{}, err error) {
 	i.frost.turn.Lock()
 	defer i.frost.turn.Unlock()
 	switch {
 	case i.frost.isFrozen():
-		return false, nil
+		return nil, nil
 	case i.record().Phase != lrp.PhaseRunning || i.halt.Err() != nil || !i.frost.set(true):
-		return false, ErrBusy
+		return nil, ErrBusy
 	}
 	i.frost.checks.Wait()
 	ctx, cancel := context.WithTimeout(ctx, freezeTime)
 	defer cancel()
 	if err := i.cell.cfg.Containers.Freeze(ctx, i.guid()); err != nil {
 		i.frost.set(false)
-		return false, err
+		return nil, err
 	}
-	return true, nil
+	return i.frost.change(), nil
 }
 
 func (i *instance) thaw() error {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"cupola/runtime/health"
 	"cupola/runtime/lrp"
@@ -51,6 +52,8 @@ func TestFreezePausesHealthChecks(t *testing.T) {
 		if !d.frozen() || n.begun != 1 || n.ended != 1 {
 			t.Fatalf("got frozen %t, checks %+v; want the container frozen and its check ended", d.frozen(), n)
 		}
+		<-time.After(reclaimAfter)
+		synctest.Wait()
 		if !slices.Contains(m.calls, "reclaim g1") {
 			t.Errorf("got %v; want memory given back", m.calls)
 		}
@@ -62,6 +65,14 @@ func TestFreezePausesHealthChecks(t *testing.T) {
 		synctest.Wait()
 		if d.frozen() || n.begun != 2 || n.ended != 1 {
 			t.Errorf("got frozen %t, checks %+v; want it checked again", d.frozen(), n)
+		}
+		before := len(m.calls)
+		if err := errors.Join(d.Freeze(t.Context(), "g1"), d.Thaw("g1")); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(reclaimAfter)
+		if slices.Contains(m.calls[before:], "reclaim g1") {
+			t.Error("memory of a container that is thawed was given back")
 		}
 		d.Stop("g1")
 		if got := d.last(t).Exit; !got.Stopped {
