@@ -347,7 +347,7 @@ func (l *Loop) rouse(ctx context.Context, guid string, s *sleeper) error {
 			return err
 		}
 		s.state = ""
-		l.look() // drops the rows: a request need not wait for a disk
+		time.AfterFunc(dropAfter, fault.Func("sleep", l.look)) // drops the rows: a request need not wait for a disk
 	case cf.SleepStopped:
 		if err := l.drop(ctx, guid); err != nil {
 			return err
@@ -356,6 +356,10 @@ func (l *Loop) rouse(ctx context.Context, guid string, s *sleeper) error {
 	}
 	return nil
 }
+
+// dropAfter is how long the rows of an app stay that was woken: one look drops those of many,
+// and it is no burden for the requests that woke them.
+const dropAfter = 200 * time.Millisecond
 
 // look runs the loop.
 func (l *Loop) look() {

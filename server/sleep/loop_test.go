@@ -127,6 +127,13 @@ func (b *bed) write(f func(*store.Tx) error) {
 	}
 }
 
+// with changes what the loop sees of the machine.
+func (b *bed) with(change func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change()
+}
+
 // pass lets time pass.
 func (b *bed) pass(d time.Duration) {
 	<-time.After(d)
@@ -165,7 +172,7 @@ func (b *bed) request() error {
 	if err == nil {
 		release()
 	}
-	synctest.Wait()
+	b.pass(dropAfter)
 	return err
 }
 
@@ -201,7 +208,9 @@ func TestFallsAsleepAndWakes(t *testing.T) {
 		b.want(cf.SleepFrozen, true)
 		b.pass(61 * time.Minute)
 		b.want(cf.SleepStopped, true)
-		want := "App sleeps after 10m0s without a request|App wakes after 31m0s: a request came|App sleeps after 10m0s without a request|App sleeps without instances after 1h0m0s asleep"
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		want := "App sleeps after 10m0s without a request|App wakes after 31m0.2s: a request came|App sleeps after 10m0s without a request|App sleeps without instances after 1h0m0s asleep"
 		if got := strings.Join(b.lines, "|"); got != want {
 			t.Errorf("got lines %q; want %q", got, want)
 		}
@@ -297,11 +306,14 @@ func TestThawedByOthers(t *testing.T) {
 		}
 		b.pass(time.Minute)
 		b.want("", false)
-		b.frozen["i0"], b.frozen["other"] = true, true
+		b.with(func() { b.frozen["i0"], b.frozen["other"] = true, true })
 		b.pass(time.Minute)
-		if b.want("", false); b.frozen["other"] {
-			t.Error("a stray instance stays frozen")
-		}
+		b.want("", false)
+		b.with(func() {
+			if b.frozen["other"] {
+				t.Error("a stray instance stays frozen")
+			}
+		})
 	})
 }
 
@@ -321,7 +333,7 @@ func TestNextDaemon(t *testing.T) {
 
 		b.pass(11 * time.Minute)
 		b.end()
-		b.frozen["i0"] = false // killed before it froze, or after it thawed
+		b.with(func() { b.frozen["i0"] = false }) // killed before it froze, or after it thawed
 		b.begin(hour)
 		b.pass(time.Minute)
 		b.want("", false)
@@ -359,7 +371,7 @@ func TestStoppedAppThatDoesNotStart(t *testing.T) {
 		b.pass(11 * time.Minute)
 		began := time.Now()
 		err := b.request()
-		if err == nil || err.Error() != "no instance is ready after 30s" || time.Since(began) != 30*time.Second {
+		if err == nil || err.Error() != "no instance is ready after 30s" || time.Since(began) != 30*time.Second+dropAfter {
 			t.Errorf("got %v after %v; want the app's own time for a start", err, time.Since(began))
 		}
 		if b.router.Asleep("app") {
@@ -370,7 +382,7 @@ func TestStoppedAppThatDoesNotStart(t *testing.T) {
 
 func TestWithoutFreezer(t *testing.T) {
 	inBed(t, cf.SleepWish{}, func(_ *testing.T, b *bed) {
-		b.fails = ErrNoFreezer
+		b.with(func() { b.fails = ErrNoFreezer })
 		b.pass(11 * time.Minute)
 		b.want(cf.SleepStopped, false)
 	})
@@ -378,10 +390,10 @@ func TestWithoutFreezer(t *testing.T) {
 
 func TestFreezeThatFails(t *testing.T) {
 	inBed(t, cf.SleepWish{}, func(_ *testing.T, b *bed) {
-		b.fails = errors.New("a session is open")
+		b.with(func() { b.fails = errors.New("a session is open") })
 		b.pass(11 * time.Minute)
 		b.want("", false)
-		b.fails = nil
+		b.with(func() { b.fails = nil })
 		b.pass(11 * time.Minute)
 		b.want(cf.SleepFrozen, true)
 		b.pass(3 * time.Hour) // no time to stop
