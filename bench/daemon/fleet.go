@@ -1,22 +1,21 @@
-package main
+package daemon
 
 import (
 	"context"
 	"fmt"
 	"net/http"
 	"time"
-
-	"cupola/bench/daemon"
 )
 
-// fleet is a growing number of apps with the same droplet.
-type fleet struct {
-	*daemon.Client
+// Fleet is a growing number of apps with the same droplet.
+type Fleet struct {
+	*Client
 	space, droplet string
-	count          int
+	guids          []string // of the apps
 }
 
-func newFleet(ctx context.Context, d *daemon.Daemon, dir string) (*fleet, error) {
+// NewFleet pushes the app in dir.
+func NewFleet(ctx context.Context, d *Daemon, dir string) (*Fleet, error) {
 	if err := d.Push(ctx, d.URL(), dir, "idle-0"); err != nil {
 		return nil, err
 	}
@@ -24,7 +23,7 @@ func newFleet(ctx context.Context, d *daemon.Daemon, dir string) (*fleet, error)
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{Client: c, count: 1}
+	f := &Fleet{Client: c}
 	if f.space, err = c.GUID(ctx, "/v3/spaces?names=dev"); err != nil {
 		return nil, err
 	}
@@ -35,6 +34,7 @@ func newFleet(ctx context.Context, d *daemon.Daemon, dir string) (*fleet, error)
 	if f.droplet, err = c.GUID(ctx, "/v3/apps/"+app+"/droplets"); err != nil {
 		return nil, err
 	}
+	f.guids = []string{app}
 	return f, f.scale(ctx, app)
 }
 
@@ -43,33 +43,79 @@ type doc = map[string]any
 func to(guid string) doc { return doc{"data": doc{"guid": guid}} }
 
 // scale gives the app 16 MB, and starts it with them.
-func (f *fleet) scale(ctx context.Context, app string) error {
+func (f *Fleet) scale(ctx context.Context, app string) error {
 	if err := f.Call(ctx, http.MethodPost, "/v3/apps/"+app+"/processes/web/actions/scale", doc{"memory_in_mb": 16, "disk_in_mb": 64}, nil); err != nil {
 		return err
 	}
 	return f.Call(ctx, http.MethodPost, "/v3/apps/"+app+"/actions/restart", nil, nil)
 }
 
-// grow adds apps until there are count, and waits until all run.
-func (f *fleet) grow(ctx context.Context, count int) error {
-	for ; f.count < count; f.count++ {
-		if err := f.add(ctx, fmt.Sprintf("idle-%d", f.count)); err != nil {
+// Grow adds apps until there are count, and waits until all run.
+func (f *Fleet) Grow(ctx context.Context, count int) error {
+	for len(f.guids) < count {
+		if err := f.add(ctx, fmt.Sprintf("idle-%d", len(f.guids))); err != nil {
 			return err
 		}
 	}
-	for n := range count {
-		app, err := f.GUID(ctx, fmt.Sprintf("/v3/apps?names=idle-%d", n))
-		if err != nil {
-			return err
-		}
-		if err := f.await(ctx, app); err != nil {
+	return f.Await(ctx, "RUNNING")
+}
+
+// Await waits until the instance of each app has a state.
+func (f *Fleet) Await(ctx context.Context, state string) error {
+	for _, app := range f.guids {
+		if err := f.await(ctx, app, state); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *fleet) add(ctx context.Context, name string) error {
+// Route gives each app the route of its name; the first has its own.
+func (f *Fleet) Route(ctx context.Context) error {
+	domain, err := f.GUID(ctx, "/v3/domains?names=localhost")
+	if err != nil {
+		return err
+	}
+	for n, app := range f.guids[1:] {
+		var route struct{ GUID string }
+		where := doc{"space": to(f.space), "domain": to(domain)}
+		if err := f.Call(ctx, http.MethodPost, "/v3/routes", doc{"host": fmt.Sprintf("idle-%d", n+1), "relationships": where}, &route); err != nil {
+			return err
+		}
+		if err := f.Call(ctx, http.MethodPost, "/v3/routes/"+route.GUID+"/destinations", doc{"destinations": []doc{{"app": doc{"guid": app}}}}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Label sets a label of each app.
+func (f *Fleet) Label(ctx context.Context, name, value string) error {
+	for _, app := range f.guids {
+		if err := f.Call(ctx, http.MethodPatch, "/v3/apps/"+app, doc{"metadata": doc{"labels": doc{name: value}}}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MemoryBytes is what all instances use.
+func (f *Fleet) MemoryBytes(ctx context.Context) (sum int64, err error) {
+	for _, app := range f.guids {
+		var stats struct {
+			Resources []struct{ Usage struct{ Mem int64 } }
+		}
+		if err := f.Call(ctx, http.MethodGet, "/v3/apps/"+app+"/processes/web/stats", nil, &stats); err != nil {
+			return 0, err
+		}
+		for _, i := range stats.Resources {
+			sum += i.Usage.Mem
+		}
+	}
+	return sum, nil
+}
+
+func (f *Fleet) add(ctx context.Context, name string) error {
 	var app, droplet struct{ GUID string }
 	if err := f.Call(ctx, http.MethodPost, "/v3/apps", doc{"name": name, "relationships": doc{"space": to(f.space)}}, &app); err != nil {
 		return err
@@ -92,17 +138,18 @@ func (f *fleet) add(ctx context.Context, name string) error {
 	if err := f.Call(ctx, http.MethodPatch, "/v3/apps/"+app.GUID+"/relationships/current_droplet", to(droplet.GUID), nil); err != nil {
 		return err
 	}
+	f.guids = append(f.guids, app.GUID)
 	return f.scale(ctx, app.GUID)
 }
 
-// await waits until the app's instance runs.
-func (f *fleet) await(ctx context.Context, app string) error {
+// await waits until the app's instance has a state.
+func (f *Fleet) await(ctx context.Context, app, state string) error {
 	for {
 		var stats struct{ Resources []struct{ State string } }
 		if err := f.Call(ctx, http.MethodGet, "/v3/apps/"+app+"/processes/web/stats", nil, &stats); err != nil {
 			return err
 		}
-		if len(stats.Resources) == 1 && stats.Resources[0].State == "RUNNING" {
+		if len(stats.Resources) == 1 && stats.Resources[0].State == state {
 			return nil
 		}
 		if err := pause(ctx); err != nil {

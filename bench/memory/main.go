@@ -28,13 +28,13 @@ func measure(ctx context.Context, binary, app string, settle time.Duration) erro
 		if err := l.look(ctx, 0, 0); err != nil {
 			return err
 		}
-		f, err := newFleet(ctx, d, app)
+		f, err := daemon.NewFleet(ctx, d, app)
 		if err != nil {
 			return err
 		}
 		for _, count := range []int{10, 50} {
 			began := time.Now()
-			if err := f.grow(ctx, count); err != nil {
+			if err := f.Grow(ctx, count); err != nil {
 				return err
 			}
 			if err := l.look(ctx, count, time.Since(began)); err != nil {
