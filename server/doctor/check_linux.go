@@ -85,7 +85,7 @@ func pointToCause(results []Result) {
 		}
 	}
 	for i, r := range results {
-		forbidden := strings.Contains(r.Detail, "operation not permitted") || strings.Contains(r.Detail, "read-only file system")
+		forbidden := strings.Contains(r.Detail, "operation not permitted") || strings.Contains(r.Detail, "read-only file system") && !strings.Contains(r.Fix, "remount")
 		if cause != "" && r.Level != OK && forbidden {
 			results[i].Fix = "mend '" + cause + "' first: see above"
 		}
