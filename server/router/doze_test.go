@@ -114,9 +114,10 @@ func TestWakeThatFails(t *testing.T) {
 			s = newSite(t, Config{})
 		}
 		s.Set(Table{Routes: []Route{route("a.test", app(t, "one", 0, nil))}})
-		fails := true
+		var fails atomic.Bool
+		fails.Store(true)
 		s.dozing(t, func() error {
-			if fails {
+			if fails.Load() {
 				return errors.New("it did not start within 1m0s")
 			}
 			return nil
@@ -130,7 +131,7 @@ func TestWakeThatFails(t *testing.T) {
 			got.header.Get("Cache-Control") != "no-cache, no-store" {
 			t.Errorf("direct %t: got %d, %v; want 503 with the reason", direct, got.status, got.header)
 		}
-		fails = false
+		fails.Store(false)
 		if got := s.get(t, path); got.body != "one" {
 			t.Errorf("direct %t: got %d %q; want the next request to wake it", direct, got.status, got.body)
 		}
