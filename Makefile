@@ -52,7 +52,7 @@ release: ## make tarballs and Debian packages of HEAD for amd64 and arm64, with 
 .PHONY: go
 go:
 	@.ci/deps go
-$(HELPERS) bin/cupola: | go
+$(PROGRAMS) $(HELPERS) bin/cupola: | go
 
 # The programs that run inside containers: static, and in any image.
 runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/contract -name '*.go') go.mod

@@ -50,12 +50,17 @@ func (l *Local) Client() (func() *tls.Certificate, error) {
 	return cert.Get, err
 }
 
-// own returns the certificate of the system's hosts, localhost and the addresses of
-// this machine. It names the hosts one by one: clients accept no wildcard below a
-// top-level domain, as *.localhost is.
-func (l *Local) own() (*tls.Certificate, error) {
+// own returns the certificate of the system's hosts and localhost, for a client that
+// names a host. It names the hosts one by one: clients accept no wildcard below a
+// top-level domain, as *.localhost is. A client of an address names none: its
+// certificate has the addresses of this machine, too, which a CA that is good for some
+// domains alone may not sign.
+func (l *Local) own(host string) (*tls.Certificate, error) {
 	names := append([]string{l.APIHost, "localhost", l.Domain, "*." + l.Domain}, cf.SystemNames(l.Domain)...)
-	return l.keep(l.APIHost, names, Addresses())
+	if host != "" {
+		return l.keep(l.APIHost, names, nil)
+	}
+	return l.keep("", names, Addresses())
 }
 
 // of returns a certificate for names; the first one is its key in memory.

@@ -122,6 +122,23 @@ func TestClientsAcceptEveryMappedName(t *testing.T) {
 }
 
 // TestCertificatesAreBounded asks for more mapped names than are kept.
+// A client that names a host must not meet addresses: the CA that 'cupola trust --only'
+// trusts signs none that the machine had no more when it was made.
+func TestAddressesAreForThoseWhoNameNoHost(t *testing.T) {
+	w := newWorld(t, "apps.example.com", Files{})
+	for _, name := range []string{"api.apps.example.com", "localhost", "stranger.example"} {
+		if ips := w.shown(name).IPAddresses; len(ips) > 0 {
+			t.Errorf("%s: got addresses %v; want none", name, ips)
+		}
+	}
+	c := w.shown("")
+	for _, host := range []string{"127.0.0.1", "::1", "api.apps.example.com"} {
+		if err := c.VerifyHostname(host); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestCertificatesAreBounded(t *testing.T) {
 	w := newWorld(t, "localhost", Files{})
 	w.Routed = func(string) bool { return true }

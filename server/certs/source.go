@@ -48,7 +48,7 @@ type rows struct {
 func New(c Config) (s *Source, err error) {
 	s = &Source{Config: c}
 	s.rows.Store(&rows{})
-	if _, err := c.Local.own(); err != nil {
+	if _, err := c.Local.own(""); err != nil {
 		return nil, err
 	}
 	if c.ACME.Enabled {
@@ -141,7 +141,7 @@ func (s *Source) Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c := s.file.Load(); c != nil {
 		return c, nil
 	}
-	return s.Local.own()
+	return s.Local.own(name)
 }
 
 // given returns the certificate that a user or operator gave for a name: of the nearest
