@@ -52,14 +52,14 @@ func showBuild(c *call) (*response, error) {
 		return &response{body: viewBuild(c, b)}, b.State != cf.BuildStaging, nil
 	})
 	if err == nil && b.State != cf.BuildStaging && c.delaysLogs() {
-		c.showLog(b.AppGUID)
+		c.showLog(b)
 	}
 	return res, err
 }
 
-// showLog waits until the CLI has shown the staging log of an app.
-func (c *call) showLog(appGUID string) {
-	if c.s.LogShown != nil && c.s.LogShown(c.Context(), appGUID) {
+// showLog waits until the CLI has shown the staging log of a build.
+func (c *call) showLog(b *cf.Build) {
+	if c.s.LogShown != nil && c.s.LogShown(c.Context(), b.AppGUID, b.CreatedAt) {
 		c.wait(nil, time.Now().Add(printFor))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 
 	"cupola/rootfs/registry"
 	"cupola/runtime/fairqueue"
@@ -46,8 +47,8 @@ type Config struct {
 	// Routed waits until requests go where the rows say now, or ctx ends.
 	Routed func(ctx context.Context)
 	// LogShown waits until the official CLI has read the staging log of an app, or ctx ends.
-	// It reports whether the CLI reads the log at all; nil: it does not.
-	LogShown func(ctx context.Context, appGUID string) bool
+	// It reports whether the CLI reads the log at all; nil: it does not. The build began at since.
+	LogShown func(ctx context.Context, appGUID string, since time.Time) bool
 	// Retire has an instance of a process replaced.
 	Retire func(process *cf.Process, app *cf.App, index int)
 

@@ -23,6 +23,8 @@ const (
 	walkKept = 10 * time.Second
 	// A read that finds nothing is held for walkHold while a staging may write lines.
 	walkHold = 500 * time.Millisecond
+	// walkSoon is how long after the beginning of a build a walk may begin.
+	walkSoon = 500 * time.Millisecond
 	// shownAtMost bounds Shown.
 	shownAtMost = 2 * time.Second
 )
@@ -154,12 +156,14 @@ func await(ctx context.Context, wake <-chan struct{}, deadline time.Time) bool {
 
 // Shown waits until the CLI's walks on a source have shown all staging lines that are
 // there: a build's last answer ends them. It does not wait for a walk that has ended, and
-// waits for 2 s at most. It reports whether there are walks.
-func (c *Cache) Shown(ctx context.Context, sourceID string) bool {
+// waits for 2 s at most. It reports whether there are walks. A build that began at since may
+// end before the CLI, which asks for both at once, has begun its walk: for that it waits
+// walkSoon.
+func (c *Cache) Shown(ctx context.Context, sourceID string, since time.Time) bool {
 	deadline := time.Now().Add(shownAtMost)
 	for {
 		wake := c.walks.waker(sourceID)
-		wait, walks := c.walks.behind(sourceID, c.lastStaging(sourceID), time.Now())
+		wait, walks := c.walks.behind(sourceID, c.lastStaging(sourceID), since, time.Now())
 		if wait <= 0 || ctx.Err() != nil || !time.Now().Before(deadline) {
 			return walks
 		}
@@ -235,17 +239,23 @@ func (w *walks) advance(sourceID string, from *walk, last, shown, now time.Time)
 }
 
 // behind is how long to wait at most for the walks that have not shown the line of a
-// source at last; 0 if there is none. It also reports whether there are any walks.
-func (w *walks) behind(sourceID string, last, now time.Time) (wait time.Duration, walks bool) {
+// source at last, and for the first one that reads after since; 0 if there is none. It
+// also reports whether there are any walks.
+func (w *walks) behind(sourceID string, last, since, now time.Time) (wait time.Duration, walks bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	begun := false
 	if s := w.of[sourceID]; s != nil {
 		for _, o := range s.all {
 			walks = walks || now.Sub(o.read) < walkIdle
+			begun = begun || o.read.After(since)
 			if !o.left && (!o.asked || !o.from.After(last)) {
 				wait = max(wait, walkIdle-now.Sub(o.read))
 			}
 		}
+	}
+	if !begun {
+		wait = max(wait, walkSoon-now.Sub(since))
 	}
 	return wait, walks
 }

@@ -138,7 +138,7 @@ func TestWalkOfOtherClients(t *testing.T) {
 func TestShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{})
-		if c.Shown(t.Context(), "app") {
+		if c.Shown(t.Context(), "app", time.Time{}) {
 			t.Error("a walk is known before there was any")
 		}
 		write(c, "API", "created")
@@ -146,7 +146,7 @@ func TestShown(t *testing.T) {
 		r.get("cf8/8.18.4", "limit=1&descending=true") // as a walk begins
 		write(c, "STG", "s")
 		done := make(chan bool)
-		go func() { done <- c.Shown(t.Context(), "app") }()
+		go func() { done <- c.Shown(t.Context(), "app", time.Time{}) }()
 		synctest.Wait()
 		select {
 		case <-done:
@@ -188,10 +188,36 @@ func TestShownOfLaterWalk(t *testing.T) {
 		write(c, "STG", "second")
 		synctest.Wait()
 		began := time.Now()
-		if c.Shown(t.Context(), "app"); time.Since(began) > 0 || !cmp.Equal(second.shown, []string{"first", "second"}) {
+		if c.Shown(t.Context(), "app", time.Time{}); time.Since(began) > 0 || !cmp.Equal(second.shown, []string{"first", "second"}) {
 			t.Errorf("Shown waited %s for %q", time.Since(began), second.shown)
 		}
 		time.Sleep(2 * time.Second)
+	})
+}
+
+// A staging that takes no time is over before the walk has begun.
+func TestShownBeforeTheWalk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{})
+		began := time.Now()
+		write(c, "STG", "s")
+		r := newReader(t, c, began)
+		go func() {
+			time.Sleep(walkSoon / 2)
+			r.get("cf/8.18.4", "limit=1&descending=true")
+			r.walk(time.Second)
+		}()
+		if !c.Shown(t.Context(), "app", began) || !cmp.Equal(r.shown, []string{"s"}) {
+			t.Errorf("got %q", r.shown)
+		}
+		time.Sleep(2 * time.Second)
+		now := time.Now()
+		if c.Shown(t.Context(), "none", now); time.Since(now) != walkSoon {
+			t.Errorf("waited %s for a walk that does not come; want %s", time.Since(now), walkSoon)
+		}
+		if c.Shown(t.Context(), "none", now); time.Since(now) != walkSoon {
+			t.Error("waited for the walk of an older build")
+		}
 	})
 }
 
@@ -206,7 +232,7 @@ func TestShownOfEndedWalk(t *testing.T) {
 		write(c, "STG", "s")
 		reading.Wait()
 		began := time.Now()
-		c.Shown(t.Context(), "app")
+		c.Shown(t.Context(), "app", time.Time{})
 		if took := time.Since(began); took > walkIdle {
 			t.Errorf("Shown waited %s", took)
 		}

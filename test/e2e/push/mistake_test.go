@@ -98,7 +98,7 @@ func unheard() []mistake {
 		{name: "loopback-6", manifest: onHost("python3 -m http.server --bind ::1 $PORT"), cause: "The app listens on an address that its container does not have", mend: "listen on 0.0.0.0"},
 		{name: "no-port", manifest: onHost("exec sleep 1000") + soon, cause: "the app listens on no port", mend: "have the health check type process"},
 		{name: "late", manifest: onHost("sleep 60; exec python3 -m http.server $PORT") + soon, cause: "the app listens on no port", mend: "with a longer timeout in its manifest"},
-		{name: "http-404", manifest: onHost("exec python3 -m http.server $PORT") + later + "health-check-type: http\nhealth-check-http-endpoint: /health\n",
+		{name: "http-404", manifest: onHost("exec python3 -m http.server $PORT") + "timeout: 6\nhealth-check-invocation-timeout: 5\nhealth-check-type: http\nhealth-check-http-endpoint: /health\n",
 			cause: "the app answered GET '/health' on port 8080 with status 404", mend: "name another path with health-check-http-endpoint"},
 		{name: "http-slow", file: "app.py " + slowServer, manifest: onHost("exec python3 app.py") + later + "health-check-type: http\n", cause: "the app took longer than 1.00 s to answer GET '/' on port 8080", mend: "set a longer health-check-invocation-timeout"},
 	}
