@@ -171,6 +171,10 @@ func TestCloudNativeBuildpacks(t *testing.T) {
 // officialPush pushes a directory by the official CLI, which gets the credentials by a variable.
 func officialPush(d *e2e.Daemon, image, dir string) {
 	d.T.Helper()
+	if _, err := exec.LookPath("cf"); err != nil {
+		d.T.Log("without the official CLI")
+		return
+	}
 	credentials := `{"` + strings.Split(image, "/")[2] + `": {"username": "` + e2e.RegistryUser + `", "password": "` + e2e.RegistryPassword + `"}}`
 	official(d, []string{"CF_CNB_REGISTRY_CREDS=" + credentials}, []string{"push", "official", "-p", dir, "--no-manifest", "-m", "64M", "-k", "256M", "--lifecycle", "cnb", "-b", image})
 	d.Answers("official", "hello from official")
@@ -197,8 +201,10 @@ func official(d *e2e.Daemon, env []string, commands ...[]string) (output string)
 // TestNativeExample pushes the example as its README.md says.
 func TestNativeExample(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("the example needs python3")
+	for _, program := range []string{"python3", "cf"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("the example needs " + program)
+		}
 	}
 	d, dir, archive := e2e.StartDaemon(t, e2e.NeedBinary(t)), e2e.Example(t, "cnb"), filepath.Join(t.TempDir(), "hello.tgz")
 	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Join(dir, "buildpack"), ".").CombinedOutput(); err != nil {
