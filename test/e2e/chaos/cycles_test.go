@@ -99,7 +99,7 @@ func quiet(d *e2e.Daemon) {
 		now := entries(d.T, filepath.Join(d.Dir, "netns/ns")) + entries(d.T, filepath.Join(d.Dir, "rootfs/trash"))
 		if now != last {
 			last = now
-			<-time.After(200 * time.Millisecond)
+			<-time.After(time.Second) // beside other tests a network takes long to make
 			return "namespaces or deleted files still change"
 		}
 		return ""
