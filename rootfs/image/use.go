@@ -92,17 +92,22 @@ func (s *Cache) PullLayout(ctx context.Context, r reference.Reference) error {
 	return err
 }
 
-// Layers returns the layers of an image as they were pulled, the lowest first.
-func (s *Cache) Layers(digest string) ([]registry.Layer, error) {
-	c, err := s.record(digest)
-	if err != nil {
-		return nil, err
+// manifest reads the record and the manifest of an image in the cache.
+func (s *Cache) manifest(digest string) (c record, m oci.Manifest, err error) {
+	if c, err = s.record(digest); err != nil {
+		return c, m, err
 	}
 	text, err := readLimited(s.store.Path("oci", c.Blobs[0]))
 	if err != nil {
-		return nil, err
+		return c, m, err
 	}
-	m, err := oci.ParseManifest(text)
+	m, err = oci.ParseManifest(text)
+	return c, m, err
+}
+
+// Layers returns the layers of an image as they were pulled, the lowest first.
+func (s *Cache) Layers(digest string) ([]registry.Layer, error) {
+	c, m, err := s.manifest(digest)
 	if err != nil {
 		return nil, err
 	}
@@ -127,15 +132,7 @@ func (s *Cache) BlobPath(sum string) (string, error) {
 
 // Labels are those of an image.
 func (s *Cache) Labels(digest string) (map[string]string, error) {
-	c, err := s.record(digest)
-	if err != nil {
-		return nil, err
-	}
-	text, err := readLimited(s.store.Path("oci", c.Blobs[0]))
-	if err != nil {
-		return nil, err
-	}
-	m, err := oci.ParseManifest(text)
+	_, m, err := s.manifest(digest)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +140,8 @@ func (s *Cache) Labels(digest string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if text, err = readLimited(s.store.Path("oci", sum)); err != nil {
+	text, err := readLimited(s.store.Path("oci", sum))
+	if err != nil {
 		return nil, err
 	}
 	config, err := oci.ParseConfig(text, len(m.Layers))
