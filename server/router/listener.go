@@ -18,7 +18,10 @@ import (
 // in the budgets of g, for a server made by NewServer. With a TLS configuration it speaks TLS, offering
 // HTTP/2; nil is plain TCP. Closing it closes l, but Accept fails only once
 // those have come whose handshake was under way; to close it again drops them.
+//
+// An error of accept(2) that passes, as when there are no more files, ends neither.
 func Guard(l net.Listener, c *tls.Config, g *Gate) net.Listener {
+	l = fault.Listener("router", l)
 	if c == nil {
 		return &plainListener{l, g}
 	}
@@ -87,11 +90,6 @@ func (l *tlsListener) accept() {
 	for {
 		conn, err := acceptAfterOthers(l.Listener)
 		if err != nil {
-			var timeout net.Error
-			if errors.As(err, &timeout) && timeout.Timeout() || isTemporary(err) {
-				<-time.After(acceptPause) // out of files: they come back
-				continue
-			}
 			l.hands.Wait()
 			l.err = err
 			close(l.closed)
@@ -99,14 +97,6 @@ func (l *tlsListener) accept() {
 		}
 		l.hands.Go(fault.Func("router", func() { l.handshake(fault.Conn("router", l.gate.admit(conn))) }))
 	}
-}
-
-// acceptPause is waited before Accept is tried again after a passing error.
-const acceptPause = 50 * time.Millisecond
-
-func isTemporary(err error) bool {
-	var t interface{ Temporary() bool }
-	return errors.As(err, &t) && t.Temporary()
 }
 
 // handshakeTimeout bounds TLS handshakes, against slow clients and a server

@@ -1,11 +1,16 @@
 package router
 
 import (
+	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"cupola/server/bulkhead"
@@ -62,5 +67,56 @@ func TestPanicOfAConnectionEndsItAlone(t *testing.T) {
 		if err != nil || !strings.HasSuffix(string(answer), "fine") {
 			t.Errorf("got %q, %v; want an answer", answer, err)
 		}
+	}
+}
+
+// scarceListener has no file for a connection for some times.
+type scarceListener struct {
+	net.Listener
+	left atomic.Int32
+}
+
+func (l *scarceListener) Accept() (net.Conn, error) {
+	if l.left.Add(-1) >= 0 {
+		return nil, os.NewSyscallError("accept4", syscall.EMFILE)
+	}
+	return l.Listener.Accept()
+}
+
+// TestListenersOutliveALackOfFiles asks on each kind of listener after accept(2) has
+// failed several times.
+func TestListenersOutliveALackOfFiles(t *testing.T) {
+	secure := httptest.NewUnstartedServer(nil)
+	secure.StartTLS() // for its certificate
+	defer secure.Close()
+	for name, c := range map[string]*tls.Config{"plain": nil, "TLS": secure.TLS} {
+		t.Run(name, func(t *testing.T) {
+			inner, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			scarce := &scarceListener{Listener: inner}
+			scarce.left.Store(3)
+			s := &site{Router: New(Config{Log: slog.New(slog.DiscardHandler)})}
+			srv := NewServer(http.NotFoundHandler(), s.config.Log, Timeouts{})
+			defer srv.Close()
+			go srv.Serve(s.Ahead(Guard(scarce, c, s.config.Gate), Direct{})) //nolint:errcheck // it ends with the test
+			client, scheme := secure.Client(), "https"
+			if c == nil {
+				client, scheme = http.DefaultClient, "http"
+			}
+			for range 2 {
+				resp, err := client.Get(scheme + "://" + inner.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				if resp.StatusCode != http.StatusNotFound {
+					t.Errorf("status %d", resp.StatusCode)
+				}
+				client.CloseIdleConnections()
+				scarce.left.Store(2)
+			}
+		})
 	}
 }

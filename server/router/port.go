@@ -20,6 +20,9 @@ type port struct {
 	over  bool              // closed
 }
 
+// acceptPause is waited before Accept is tried again after an error.
+const acceptPause = 50 * time.Millisecond
+
 // accept hands connections on until the listener is closed. Each counts as a
 // request from when it was accepted.
 func (p *port) accept(requests *inflight, serve func(*net.TCPConn)) {
