@@ -103,7 +103,7 @@ func killedOnFullDisk(c *chaos) {
 	c.answers(c.d)
 }
 
-// noDescriptors leaves the daemon four descriptors more than it has.
+// noDescriptors leaves the daemon up to four descriptors more than it has.
 func noDescriptors(c *chaos) {
 	pid := c.d.Cmd.Process.Pid
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -115,7 +115,7 @@ func noDescriptors(c *chaos) {
 		c.t.Fatal(err)
 	}
 	few := was
-	few.Cur = uint64(len(open) + 4)
+	few.Cur = uint64(len(open) + c.rand.IntN(5))
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &few, nil); err != nil {
 		c.t.Fatal(err)
 	}
