@@ -1,7 +1,7 @@
 // Measures the web console in Chromium; told by the environment, it prints JSON.
 import { createRequire } from 'node:module';
 const { chromium } = createRequire(process.env.MODULES + '/')('playwright-core');
-const { API, TOKEN, OPEN, LIVE, NOISY, ROUNDS, SECONDS, CONSOLES, DAEMON } = process.env;
+const { API, TOKEN, OPEN, LIVE, NOISY, ROUNDS, SECONDS, CONSOLES, DAEMON, METRICS } = process.env;
 import { readFileSync, readdirSync } from 'node:fs';
 
 const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
@@ -109,16 +109,27 @@ async function logs(seconds) {
 
 const anon = () => +readFileSync(`/proc/${DAEMON}/status`, 'utf8').match(/RssAnon:\s+(\d+)/)[1] / 1024;
 
-// What the daemon holds for each open console.
+// What the daemon holds in its heap and stacks once a collection that began after now
+// has freed what nothing refers to. Go collects at least every two minutes.
+async function held() {
+  const quiet = Date.now() / 1000;
+  for (;;) {
+    const text = await (await fetch(METRICS)).text(), metric = name => +text.match(new RegExp(`^${name} (\\S+)`, 'm'))[1];
+    if (metric('go_memstats_last_gc_time_seconds') > quiet) return (metric('go_memstats_heap_alloc_bytes') + metric('go_memstats_stack_inuse_bytes')) / 1048576;
+    await new Promise(r => setTimeout(r, 500));
+  }
+}
+
+// What the daemon holds for each open console, and how much more of memory it has then.
 async function memory(count) {
   const settle = () => new Promise(r => setTimeout(r, 4000));
   await settle();
-  const before = anon(), pages = [];
+  const before = await held(), rssBefore = anon(), pages = [];
   for (let i = 0; i < count; i++) { const p = await context.newPage(); await p.goto(API + '/console/apps'); await p.waitForSelector(rows); pages.push(p); }
   await settle();
-  const after = anon();
+  const rssAfter = anon(), after = await held();
   for (const p of pages) await p.close();
-  return { before, after, each: (after - before) / count };
+  return { before, after, each: (after - before) / count, rssBefore, rssAfter };
 }
 
 await login();

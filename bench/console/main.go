@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -42,6 +43,10 @@ func main() {
 }
 
 func measure(ctx context.Context, binary, modules string, rounds, seconds, consoles int) error {
+	metrics, err := freeAddress()
+	if err != nil {
+		return err
+	}
 	return daemon.Run(binary, func(d *daemon.Daemon) error {
 		live, noisy, err := prepare(ctx, d)
 		if err != nil {
@@ -57,13 +62,22 @@ func measure(ctx context.Context, binary, modules string, rounds, seconds, conso
 		}
 		api := "http://localhost:" + d.Port
 		got, err := browse(ctx, modules, map[string]string{"API": api, "TOKEN": c.Authorization(), "OPEN": strings.TrimSpace(string(open)), "LIVE": live, "NOISY": noisy,
-			"ROUNDS": strconv.Itoa(rounds), "SECONDS": strconv.Itoa(seconds), "CONSOLES": strconv.Itoa(consoles), "DAEMON": strconv.Itoa(d.PID())})
+			"ROUNDS": strconv.Itoa(rounds), "SECONDS": strconv.Itoa(seconds), "CONSOLES": strconv.Itoa(consoles), "DAEMON": strconv.Itoa(d.PID()), "METRICS": "http://" + metrics + "/metrics"})
 		if err != nil {
 			return err
 		}
 		got.print()
 		return nil
-	})
+	}, "--metrics", metrics)
+}
+
+// freeAddress is one of the loopback on which nothing listens.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
 }
 
 // prepare makes the apps: all stopped but one to start and stop and one that logs.
@@ -139,8 +153,8 @@ type page struct {
 // figures are what browser.mjs prints.
 type figures struct {
 	Cold, Warm []page
-	Change     []float64 // ms
-	Memory     struct{ Before, After, Each float64 }
+	Change     []float64                                                  // ms
+	Memory     struct{ Before, After, Each, RSSBefore, RSSAfter float64 } // MB
 	Logs       struct {
 		Longest, Peak, Heap float64
 		Long                int
@@ -185,5 +199,6 @@ func (f *figures) print() {
 	fmt.Printf("An app's new state is shown after the API's answer in %.0f ms (median of %d), p95 %.0f ms.\n\n", report.Median(f.Change), len(f.Change), report.Quantile(f.Change, 0.95))
 	fmt.Printf("A log of %d lines a second: the longest task took %.0f ms, %d took more than 100 ms; the tab held %.0f MB at most, of them %.0f MB of JavaScript's heap. It showed %s.\n\n",
 		linesASecond, f.Logs.Longest, f.Logs.Long, f.Logs.Peak, f.Logs.Heap, f.Logs.Status)
-	fmt.Printf("The daemon held %.1f MB of anonymous memory without a console, %.1f with consoles open: %.2f MB for each.\n\n", f.Memory.Before, f.Memory.After, f.Memory.Each)
+	fmt.Printf("The daemon held %.1f MB in heap and stacks without a console, %.1f with consoles open: %.2f MB for each. With what is free in Go's heap and with garbage it had %.1f and %.1f MB of anonymous memory.\n\n",
+		f.Memory.Before, f.Memory.After, f.Memory.Each, f.Memory.RSSBefore, f.Memory.RSSAfter)
 }
