@@ -55,10 +55,10 @@ func Start(t testing.TB, life uint64, httpPort, tlsPort int) *Server {
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		refuse := s.refuse
-		if strings.HasSuffix(r.URL.Path, "/order-plz") {
-			s.orders++
-		}
 		s.mu.Unlock()
+		answer := &answer{ResponseWriter: w}
+		defer s.count(r, answer)
+		w = answer
 		if refuse != nil {
 			if status, problem := refuse(r); status != 0 {
 				w.Header().Set("Content-Type", "application/problem+json")
@@ -71,6 +71,27 @@ func Start(t testing.TB, life uint64, httpPort, tlsPort int) *Server {
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// answer notes the status.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader is the writer's.
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// count counts an order. One with a nonce that is not taken comes again.
+func (s *Server) count(r *http.Request, a *answer) {
+	if strings.HasSuffix(r.URL.Path, "/order-plz") && a.status != http.StatusBadRequest {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.orders++
+	}
 }
 
 // Directory is the URL of the server's directory.
@@ -93,7 +114,7 @@ func (s *Server) Refuse(f func(*http.Request) (int, string)) {
 	s.refuse = f
 }
 
-// Orders counts the orders that came.
+// Orders counts the orders that came, but for those with a nonce that was not taken.
 func (s *Server) Orders() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
