@@ -53,8 +53,46 @@ func (r *Router) securing(e Endpoint, dial dialFunc) dialFunc {
 			_ = conn.Close() // the handshake's error says more
 			return nil, &handshakeError{err}
 		}
-		return secure, nil
+		return &secureConn{Conn: secure}, nil
 	}
+}
+
+// secureConn is a connection to an instance whose writes fail with the alert that the
+// instance sent. With TLS 1.3 the router is already writing when the instance refuses its
+// certificate and closes the connection: the write can meet the reset before the alert is read,
+// or the end that the reader of the alert made of the connection.
+type secureConn struct {
+	*tls.Conn
+	mu    sync.Mutex // held while something is read
+	ahead []byte     // was read by Write
+}
+
+// Read reads what the instance sends.
+func (c *secureConn) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.ahead) > 0 {
+		n := copy(p, c.ahead)
+		c.ahead = c.ahead[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// Write writes all of p. Reading from a connection that was reset or closed does not wait.
+func (c *secureConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err == nil || !hungUp(err) && !errors.Is(err, net.ErrClosed) {
+		return n, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var b [1]byte
+	m, alert := c.Conn.Read(b[:])
+	if c.ahead = append(c.ahead, b[:m]...); refusedUs(alert) {
+		return n, alert
+	}
+	return n, err
 }
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)

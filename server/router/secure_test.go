@@ -3,6 +3,7 @@ package router
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -164,7 +165,7 @@ func TestImpostors(t *testing.T) {
 			}
 			req.Host = "app.test"
 			if got := do(t, http.DefaultTransport, req); got.body != "good HTTP/1.1 body" && got.status != 496 {
-				t.Errorf("%s, beside another: got %d %q", name, got.status, got.body)
+				t.Errorf("%s, beside another: got %d %q %s", name, got.status, got.body, got.header.Get("X-Cf-RouterError"))
 			}
 		}
 		if n := requests.Load(); n > 0 {
@@ -194,6 +195,48 @@ func closer(t *testing.T) string {
 		}
 	}()
 	return l.Addr().String()
+}
+
+// An instance refuses the router's certificate and resets the connection before the router
+// writes: the write fails with the instance's alert, not with the reset.
+func TestWriteAfterRefusal(t *testing.T) {
+	w := newSecureWorld(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	config := &tls.Config{Certificates: []tls.Certificate{*w.issue(w.instances, "one")}}
+	clients(newAuthority(t))(config)
+	closed := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			_ = tls.Server(conn, config).Handshake() // refuses
+			err = errors.Join(conn.(*net.TCPConn).SetLinger(0), conn.Close())
+		}
+		closed <- err
+	}()
+	e := endpointOf("192.0.2.1:1", "one", 0)
+	e.TLSAddress = l.Addr().String()
+	conn, err := w.site().securing(e, new(net.Dialer).DialContext)(t.Context(), "tcp", e.TLSAddress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = conn.Write([]byte("request"))
+	}
+	if !refusedUs(err) {
+		t.Errorf("got %v; want the instance's alert", err)
+	}
+	conn.Close()
+	if _, err := conn.Write([]byte("request")); !refusedUs(err) {
+		t.Errorf("closed: got %v; want the instance's alert", err)
+	}
 }
 
 // An endpoint that was pruned gets requests again after a while.
