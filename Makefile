@@ -101,15 +101,23 @@ test: ## run all that CI runs
 	@.ci/deps test
 	$(MAKE) build
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
-	@echo 'lint and test-unit run beside e2e and test-root, which wait most of their time: see bin/beside.log'
-	@{ nice $(MAKE) lint && nice $(MAKE) test-unit; } > bin/beside.log 2>&1 & beside=$$!; failed=0; \
-	  $(MAKE) e2e && $(MAKE) test-root || failed=1; wait $$beside || failed=1; cat bin/beside.log; exit $$failed
+	@failed=0; MAKE='$(MAKE)' .ci/stages 'e2e once-web once-kube once-systemd' 'test-root nice:lint nice:test-unit' || failed=1; \
+	  ! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . || { echo 'the tests leaked these'; failed=1; }; \
+	  exit $$failed
+
+.PHONY: once-web
+once-web:
 	@$(ONCE_WEB) $(MAKE) test-web
+
+.PHONY: once-kube
+once-kube:
 	@if [ -n "$(ALWAYS)$(wildcard $(KUBE_CACHE)/kube-*)" ]; then $(ONCE_KUBE) $(MAKE) test-kube; \
 	  else echo 'test-kube has no control plane here yet: make test-kube builds one, in minutes'; fi
+
+.PHONY: once-systemd
+once-systemd:
 	@if [ -n "$(ALWAYS)" ] || [ -e $(SYSTEMD_CACHE)/bookworm ]; then $(ONCE_SYSTEMD) $(MAKE) test-systemd; \
 	  else echo 'test-systemd has no virtual machine here yet: make test-all makes one'; fi
-	@! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . # else: removes what the tests leaked
 
 .PHONY: test-all
 test-all: ## run every test there is, for hours: nightly
@@ -131,7 +139,7 @@ test-root: build ## run the tests on real containers, mounts and networks
 	tests=$$(go run ./test/roottests $$(.ci/packages root)); \
 	  $(call of,root,$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -p 1 -run "$$tests")
 
-E2E        = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -count=1 -p 3 -parallel 4 -timeout 20m
+E2E        = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -count=1 -p 3 -parallel 4 -timeout 20m
 # Those that take longest come first, so that none is left over at the end.
 E2E_PACKAGES = ./test/e2e/script ./test/e2e/push $(filter-out ./test/e2e/web,$(patsubst %/,./%,$(dir $(wildcard test/e2e/*/main_test.go))))
 
