@@ -36,14 +36,21 @@ type said struct {
 }
 
 // TestMistakes makes the mistakes that developers make, each with a real push, and wants the cause and how to mend it in the first
-// five lines of all that says why.
+// five lines of all that says why. CI makes some of each kind, `make test-all` and -update make all.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	d := e2e.SharedDaemon(t)
+	var mistakes []mistake
+	for _, kind := range kinds() {
+		if !*updateMistakes {
+			kind = e2e.Sample(t, kind, 3)
+		}
+		mistakes = append(mistakes, kind...)
+	}
 	var mu sync.Mutex
 	all := map[string]string{}
 	t.Run("push", func(t *testing.T) {
-		for _, m := range mistakes() {
+		for _, m := range mistakes {
 			t.Run(m.name, func(t *testing.T) {
 				t.Parallel()
 				if _, err := exec.LookPath(cmp.Or(m.needs, "python3")); err != nil {
@@ -65,7 +72,7 @@ func compareMistakes(t *testing.T, all map[string]string) {
 	t.Helper()
 	if *updateMistakes && !t.Failed() {
 		var text strings.Builder
-		for _, m := range mistakes() {
+		for _, m := range slices.Concat(kinds()...) {
 			text.WriteString("## " + m.name + "\n" + all[m.name] + "\n")
 		}
 		if err := os.WriteFile(goldenMistakes, []byte(strings.TrimSuffix(text.String(), "\n")), 0o600); err != nil {

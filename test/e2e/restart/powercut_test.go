@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	daemonCuts    = 20
+	daemonCuts    = 6
+	manyCuts      = 40 // in make test-all
 	cutWriters    = 3
 	appsOfWriters = 15 // each
 )
@@ -42,15 +43,15 @@ type promise struct {
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	binary := e2e.NeedBinary(t)
-	seed := rand.Uint64()
-	if given, err := strconv.ParseUint(os.Getenv("CUPOLA_SEED"), 10, 64); err == nil {
-		seed = given
+	seed, cuts := e2e.Seed(), daemonCuts
+	if e2e.Thorough() {
+		cuts = manyCuts
 	}
 	disk, promises := writeThroughTheAPI(t, binary)
 	t.Logf("%d apps with packages, %d operations of the disk, seed %d", len(promises), disk.Now(), seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var moments []int
-	for range daemonCuts {
+	for range cuts {
 		moments = append(moments, rng.IntN(disk.Now()+1))
 	}
 	slices.Sort(moments)
