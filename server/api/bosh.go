@@ -188,12 +188,12 @@ func showBOSHTask(c *call) (*response, error) {
 // deployRequest is a manifest to be deployed. Ops are applied by the client, as
 // the bosh CLI does it.
 type deployRequest struct {
-	Manifest string         `json:"manifest"`
-	Values   map[string]any `json:"values"`
-	Lenient  bool           `json:"lenient"`
-	Recreate bool           `json:"recreate"`
-	Rotate   []string       `json:"rotate"`
-	DryRun   bool           `json:"dry_run"`
+	Manifest string          `json:"manifest"`
+	Values   director.Values `json:"values"`
+	Lenient  bool            `json:"lenient"`
+	Recreate bool            `json:"recreate"`
+	Rotate   []string        `json:"rotate"`
+	DryRun   bool            `json:"dry_run"`
 }
 
 // deployBOSH asks for a deploy. Errors in the manifest are in the answer.

@@ -56,6 +56,8 @@ func (j *job) config(g *group, files []JobFile) (bpm.Config, error) {
 		return bpm.Parse(files[at].Content)
 	}
 	switch {
+	case j.Quarks != nil && j.Quarks.NoProcesses:
+		return bpm.Config{}, nil
 	case g.Lifecycle != manifest.Service && has("bin/run") >= 0 && len(inline(j)) == 0:
 		return bpm.Config{Processes: []bpm.Process{{Name: "run", Executable: bpm.JobDir(j.Name) + "/bin/run"}}}, nil
 	case len(inline(j)) == 0:

@@ -82,6 +82,7 @@ provides: [{name: nats, type: nats, properties: [nats.password]}]`,
 templates: {run.erb: bin/run}
 properties: {nats.password: }
 consumes: [{name: nats, type: nats}]`,
+		"quiet": "{}",
 	})}
 }
 
@@ -199,10 +200,10 @@ func TestHash(t *testing.T) {
 
 func TestResolveRefuses(t *testing.T) {
 	for _, test := range []struct{ old, now, want string }{
-		{"release: tests}", "release: no}", `instance group "tests", job "smoke": release 'no' not found`},
+		{"release: tests}", "release: none}", `instance group "tests", job "smoke": release 'none' not found`},
 		{"stemcell: default", "stemcell: other", `instance group "tests", job "smoke": stemcell could not be resolved for instance group tests`},
 		{`version: "26"`, `version: latest`, `instance group "nats", job "nats": release version "latest" is not supported`},
-		{"name: smoke", "name: no", `instance group "tests", job "no": job "no" is not in ghcr.io/org/tests:opensuse-42.3-1`},
+		{"name: smoke", "name: none", `instance group "tests", job "none": job "none" is not in ghcr.io/org/tests:opensuse-42.3-1`},
 		{"name: smoke", "name: smoke, consumes: {nats: {from: x}}",
 			`instance group "tests": cannot resolve non-optional link for provider nats in job smoke: nothing provides type "nats" as "x"; there is "nats"`},
 		{"nats: {user: me,", "nats: {", `instance nats/0, job "nats", template nats.conf.erb:1: Can't find property 'nats.user'`},
@@ -213,6 +214,9 @@ func TestResolveRefuses(t *testing.T) {
 		{"envs: [{name: EXTRA", "activePassiveProbes: {x: {tcpSocket: {port: 4222}}}\n        envs: [{name: EXTRA", `instance group "nats", job "nats": the activePassiveProbe is of container "x", which the job does not have`},
 		{"executable: /side", "x: y", `instance group "nats", job "nats": process "side": invalid config: executable`},
 		{"lifecycle: errand", "lifecycle: service", `instance group "tests", job "smoke": has no BPM information: its release renders no config/bpm.yml, and the manifest has no quarks.bpm.processes`},
+		{"- {name: smoke, release: tests}", "- {name: smoke, release: tests}\n- {name: nothing, jobs: [{name: quiet, release: nats}]}",
+			`instance group "nothing", job "quiet": has no BPM information: its release renders no config/bpm.yml, and the manifest has no quarks.bpm.processes`},
+		{"- {name: smoke, release: tests}", "- {name: smoke, release: tests}\n- {name: nothing, jobs: [{name: quiet, release: nats, properties: {quarks: {bpm: {processes: []}}}}]}", ""},
 		{"{name: side, ", "{name: na-ts, ", ""},
 		{"{name: side, ", "{name: NATS, ", `instance group "nats": process "nats" of job "nats" and process "NATS" of job "nats" would both be the container nats-nats`},
 	} {

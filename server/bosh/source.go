@@ -28,7 +28,7 @@ type Source struct {
 
 // WithOps is the manifest with its ops applied.
 func (s Source) WithOps() (*yaml.Node, error) {
-	root, err := tree.Load(s.Manifest.Text)
+	root, err := tree.LoadBOSH(s.Manifest.Text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Manifest.Name, err)
 	}
@@ -55,7 +55,7 @@ func (s Source) Tree() (*yaml.Node, interpolate.Report, error) {
 
 // Values reads a file of variables: a map of their values.
 func Values(f File) (interpolate.Values, error) {
-	n, err := tree.Load(f.Text)
+	n, err := tree.LoadBOSH(f.Text)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -67,17 +67,37 @@ func Values(f File) (interpolate.Values, error) {
 	return tree.Value(n).(map[string]any), nil
 }
 
-// Assigned reads NAME=VALUE; the value is YAML, so that 5 is a number.
+// Assigned reads NAME=VALUE. The value is YAML, so that 5 is a number; a text is
+// taken as it is, without quotes around it (bosh-cli: director/template/var_kv.go).
 func Assigned(text string) (name string, value any, err error) {
 	name, rest, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
 		return "", nil, errors.New("expected NAME=VALUE")
 	}
-	n, err := tree.Load([]byte(rest))
-	if err != nil {
-		return "", nil, fmt.Errorf("the value of %s: %w", name, err)
+	if rest == "" {
+		return "", nil, fmt.Errorf("expected a value after %s=; give ~ for none, \"\" for an empty text", name)
 	}
-	return name, tree.Value(n), nil
+	value, err = valueOf(name, rest)
+	if _, isText := value.(string); isText {
+		value = unquoted(rest)
+	}
+	return name, value, err
+}
+
+func valueOf(name, text string) (any, error) {
+	n, err := tree.LoadBOSH([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("the value of %s: %w", name, err)
+	}
+	return tree.Value(n), nil
+}
+
+func unquoted(text string) string {
+	last := len(text) - 1
+	if last > 0 && text[0] == text[last] && (text[0] == '"' || text[0] == '\'') {
+		return text[1:last]
+	}
+	return text
 }
 
 // FromEnvironment are the values of variables PREFIX_name.
@@ -85,12 +105,16 @@ func FromEnvironment(prefix string, environment []string) (interpolate.Values, e
 	values := interpolate.Values{}
 	for _, line := range environment {
 		assignment, ok := strings.CutPrefix(line, prefix+"_")
-		if !ok || strings.HasPrefix(assignment, "=") {
+		if !ok {
 			continue
 		}
-		name, value, err := Assigned(assignment)
+		name, text, ok := strings.Cut(assignment, "=")
+		if !ok || name == "" {
+			continue
+		}
+		value, err := valueOf(name, text)
 		if err != nil {
-			return nil, fmt.Errorf("the environment's %s_%w", prefix, err)
+			return nil, fmt.Errorf("the environment's %s_: %w", prefix, err)
 		}
 		values[name] = value
 	}

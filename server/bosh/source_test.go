@@ -47,7 +47,12 @@ func TestValues(t *testing.T) {
 	if diff := cmp.Diff(interpolate.Values{"a": 2, "b": []any{"x"}, "c": "a=b", "d": map[string]any{"e": "f"}}, Merged(environment, file)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for text, want := range map[string]string{"a": "expected NAME=VALUE", "=1": "expected NAME=VALUE", "a=[": "the value of a: line 1: did not find expected node content"} {
+	for text, want := range map[string]any{"a=5": 5, "a=yes": true, "a='5'": "5", `a="x"`: "x", "a=x # y": "x # y", "a=x\n\ny": "x\n\ny", "a=~": nil, `a=""`: "", "a=6000000000": 6000000000, "a={b: 1}": map[string]any{"b": 1}} {
+		if _, got, err := Assigned(text); err != nil || !cmp.Equal(want, got) {
+			t.Errorf("%q: got %#v, %v; want %#v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{"a=": `expected a value after a=; give ~ for none, "" for an empty text`, "a": "expected NAME=VALUE", "=1": "expected NAME=VALUE", "a=[": "the value of a: line 1: did not find expected node content"} {
 		if _, _, err := Assigned(text); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v; want %s", text, err, want)
 		}

@@ -1,12 +1,14 @@
 package kube
 
+import "cupola/server/bosh/tree"
+
 // RenderRequest is a manifest to be written as Kubernetes objects. Ops are
 // applied by the client.
 type RenderRequest struct {
-	Manifest string         `json:"manifest"`
-	Values   map[string]any `json:"values"`
-	Lenient  bool           `json:"lenient"`
-	Options  Options        `json:"options"`
+	Manifest string   `json:"manifest"`
+	Values   tree.Map `json:"values"`
+	Lenient  bool     `json:"lenient"`
+	Options  Options  `json:"options"`
 	// Existing are variables as a cluster has them.
 	Existing []Variable `json:"existing"`
 	// Rotate names variables that are generated again although they have a value.

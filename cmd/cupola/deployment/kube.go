@@ -15,6 +15,7 @@ import (
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
+	"cupola/server/bosh/interpolate"
 	"cupola/server/bosh/manifest"
 	"cupola/server/kube"
 )
@@ -77,7 +78,7 @@ type renderer struct {
 	rotate  []string // variables to generate again
 
 	manifest []byte // with its ops applied
-	values   map[string]any
+	values   interpolate.Values
 	name     string // of the deployment
 	sha256   string // of the manifest's file
 }

@@ -42,7 +42,7 @@ func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error
 	d := &deploy{task: t, order: o}
 	say := l.progress(ctx, t)
 	say("Preparing deployment", "manifest")
-	root, err := tree.Load([]byte(o.Manifest))
+	root, err := tree.LoadBOSH([]byte(o.Manifest))
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (d *deploy) loadRows(tx *store.Tx, deployment string) error {
 	}
 	for _, r := range rows {
 		if r.Type == "" {
-			var v any
-			if err := json.Unmarshal(r.Value, &v); err != nil {
+			v, err := tree.DecodeJSON(r.Value)
+			if err != nil {
 				return fmt.Errorf("read the variable %s: %w", r.Name, err)
 			}
 			d.given[r.Name] = v
@@ -264,7 +264,7 @@ func (d *deploy) writeVariables(tx *store.Tx, deployment string) error {
 		types[v.Name] = v.Type
 	}
 	put := func(name, kind string, value any) error {
-		text, err := json.Marshal(value)
+		text, err := tree.EncodeJSON(value)
 		if err != nil {
 			return fmt.Errorf("encode the variable %s: %w", name, err)
 		}

@@ -24,7 +24,7 @@ type Made struct {
 // it. The variables of a deployment that is here are used, those that exist
 // elsewhere before them.
 func (l *Loop) Make(ctx context.Context, o Order, existing map[string]variables.Value) (*Made, error) {
-	root, err := tree.Load([]byte(o.Manifest))
+	root, err := tree.LoadBOSH([]byte(o.Manifest))
 	if err != nil {
 		return nil, err
 	}

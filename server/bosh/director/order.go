@@ -12,15 +12,18 @@ import (
 	"cupola/store/cf"
 )
 
+// Values are those of variables, by name.
+type Values = interpolate.Values
+
 // Order is what somebody asks for. Fields mean nothing to tasks that do not name
 // them.
 type Order struct {
 	// Of a deploy: the manifest with its ops applied, and the values of variables
 	// that were given with it.
-	Manifest string             `json:"manifest,omitempty"`
-	Values   interpolate.Values `json:"values,omitempty"`
-	Lenient  bool               `json:"lenient,omitempty"`
-	Recreate bool               `json:"recreate,omitempty"`
+	Manifest string `json:"manifest,omitempty"`
+	Values   Values `json:"values,omitempty"`
+	Lenient  bool   `json:"lenient,omitempty"`
+	Recreate bool   `json:"recreate,omitempty"`
 	// Rotate lists variables to regenerate.
 	Rotate []string `json:"rotate,omitempty"`
 	// Of start, stop, restart and recreate: which instances; all of the group

@@ -28,7 +28,7 @@ func linkValues(l link.Link) map[string]any {
 	for i, from := range l.Instances {
 		instances[i] = instanceValues(from)
 	}
-	return map[string]any{"address": l.Address, "properties": l.Properties, "instances": instances}
+	return map[string]any{"address": l.Address, "properties": map[string]any(l.Properties), "instances": instances}
 }
 
 // instanceValues is an instance of a link as templates see it.

@@ -19,8 +19,8 @@ import (
 // space inside.
 var reference = regexp.MustCompile(`\(\( ?(!?[-/.\w\pL]+) ?\)\)`)
 
-// Values are what variables stand for, by name; each as tree.Value returns it.
-type Values map[string]any
+// Values are what variables stand for, by name.
+type Values = tree.Map
 
 // Report says what became of the variables. Names are sorted, without the
 // fields that were asked of them.

@@ -1,10 +1,12 @@
 package link
 
+import "cupola/server/bosh/tree"
+
 // Link is what a job that consumes a link sees of it.
 type Link struct {
 	// Address leads to all instances that are ready.
 	Address    string
-	Properties map[string]any // nested by the dots of their names
+	Properties tree.Map // nested by the dots of their names
 	Instances  []Instance
 }
 

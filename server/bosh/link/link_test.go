@@ -88,7 +88,7 @@ func TestResolve(t *testing.T) {
 		l, ok := of(got)["db"]
 		if ok != (test.want != nil) {
 			t.Errorf("%s: got %v; want a link: %v", test.name, l, test.want != nil)
-		} else if diff := cmp.Diff(test.want, l.Properties); ok && diff != "" {
+		} else if diff := cmp.Diff(test.want, map[string]any(l.Properties)); ok && diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}

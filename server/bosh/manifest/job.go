@@ -67,7 +67,7 @@ func job(o *object) *Job {
 		j.Custom = append(j.Custom, CustomProvider{c.text("name"), c.text("type"), c.texts("properties")})
 	})
 	if props := o.in("properties"); props != nil {
-		j.Properties = tree.Value(props.node).(map[string]any)
+		j.Properties = tree.Sent(tree.Value(props.node)).(map[string]any)
 		j.Quarks = quarksOf(props)
 		for _, name := range quarksNames {
 			delete(j.Properties, name)
@@ -98,7 +98,7 @@ func consume(n *yaml.Node, o *object) Consume {
 	}
 	defer o.done()
 	c := Consume{At: o.At, From: o.text("from"), Deployment: o.text("deployment"), Network: o.text("network"), IPAddresses: o.switched("ip_addresses"),
-		Properties: o.values("properties"), Address: o.text("address"), Manual: o.has("instances") || o.has("address")}
+		Properties: o.sent("properties"), Address: o.text("address"), Manual: o.has("instances") || o.has("address")}
 	o.each("instances", "address", func(i *object) {
 		c.Instances = append(c.Instances, LinkInstance{i.text("name"), i.text("id"), i.text("az"), i.text("address"), i.number("index"), i.boolean("bootstrap")})
 	})

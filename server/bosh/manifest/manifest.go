@@ -41,7 +41,7 @@ type Features struct {
 // Parse reads a manifest. The manifest is never nil: what could be read is in
 // it, and the findings tell of all that could not.
 func Parse(text []byte) (*Manifest, Findings) {
-	root, err := tree.Load(text)
+	root, err := tree.LoadBOSH(text)
 	if err != nil {
 		var found Findings
 		found.errorf(At{Path: "/"}, "%v", err)

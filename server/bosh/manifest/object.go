@@ -232,6 +232,12 @@ func (o *object) values(key string) map[string]any {
 	return nil
 }
 
+// sent is values as the director reads them.
+func (o *object) sent(key string) map[string]any {
+	m, _ := tree.Sent(o.values(key)).(map[string]any)
+	return m
+}
+
 // any is whatever the key holds.
 func (o *object) any(key string) any {
 	n := o.get(key)

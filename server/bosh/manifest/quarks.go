@@ -17,7 +17,10 @@ type Quarks struct {
 	At
 	Ports         []Port
 	Run           Run
-	Processes     []map[string]any // bpm.processes: merged by name over the release's own
+	// Processes is bpm.processes: merged by name over the release's own. NoProcesses
+	// says that the list is there and empty, so a job without bpm.yml runs none.
+	Processes     []map[string]any
+	NoProcesses   bool
 	Envs          []map[string]any // Kubernetes' EnvVar: override those of the processes
 	PreRender     PreRender
 	PostStart     []string          // argv of what has to succeed before bin/post-start runs
@@ -86,6 +89,8 @@ func quarks(o *object) *Quarks {
 	})
 	if bpm := o.in("bpm"); bpm != nil {
 		q.Processes = bpm.maps("processes")
+		n := tree.Get(bpm.node, "processes")
+		q.NoProcesses = n != nil && n.Kind == yaml.SequenceNode && len(n.Content) == 0
 		bpm.any("unsupported_template")
 		bpm.done()
 	}

@@ -49,7 +49,7 @@ func ParseSpec(name string, text []byte) (Job, error) {
 	if len(text) > maxSpecBytes {
 		return Job{}, fmt.Errorf("job %q: the spec has %d bytes; at most %d are read", name, len(text), maxSpecBytes)
 	}
-	root, err := tree.Load(text)
+	root, err := tree.LoadBOSH(text)
 	if err != nil {
 		return Job{}, fmt.Errorf("job %q: spec: %w", name, err)
 	}

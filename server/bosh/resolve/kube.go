@@ -2,13 +2,13 @@ package resolve
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"cupola/server/bosh/director"
+	"cupola/server/bosh/tree"
 	"cupola/server/bosh/variables"
 	"cupola/server/kube"
 )
@@ -57,7 +57,7 @@ func kubeVariables(made *director.Made) (all []kube.Variable, err error) {
 		}
 		value, ok := made.Given[name].(string)
 		if !ok {
-			text, err := json.Marshal(made.Given[name])
+			text, err := tree.EncodeJSON(made.Given[name])
 			if err != nil {
 				return nil, fmt.Errorf("encode the variable %s: %w", name, err)
 			}

@@ -10,6 +10,7 @@ import (
 // expansion copies a tree with its aliases and merge keys resolved, and counts
 // what that comes to.
 type expansion struct {
+	booleans     bool // of YAML 1.1 are read, too
 	nodes, bytes int
 	within       []*yaml.Node // the aliased nodes that are being copied
 	doubles      []string
@@ -41,7 +42,30 @@ func (e *expansion) copy(n *yaml.Node, depth int) (*yaml.Node, error) {
 	case yaml.SequenceNode:
 		return e.sequence(n, depth)
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: n.Tag, Value: n.Value, Style: n.Style &^ yaml.TaggedStyle, Line: n.Line, Column: n.Column}, nil
+	return e.scalar(n), nil
+}
+
+// scalar copies a value. A plain one may be a boolean of YAML 1.1; a text that
+// looks like one is quoted.
+func (e *expansion) scalar(n *yaml.Node) *yaml.Node {
+	s := &yaml.Node{Kind: yaml.ScalarNode, Tag: n.Tag, Value: n.Value, Style: n.Style &^ yaml.TaggedStyle, Line: n.Line, Column: n.Column}
+	value, ok := booleans[n.Value]
+	if !ok || s.Style != 0 || n.ShortTag() != "!!str" {
+		return s
+	}
+	if e.booleans && n.Style&yaml.TaggedStyle == 0 {
+		s.Tag, s.Value = "!!bool", value
+	} else if n.Style&yaml.TaggedStyle != 0 {
+		s.Style = yaml.DoubleQuotedStyle
+	}
+	return s
+}
+
+// booleans are those that YAML 1.1 has and YAML 1.2 has not, as the bosh CLI
+// reads them (gopkg.in/yaml.v2); only y and n stay text, as the director has them.
+var booleans = map[string]string{
+	"yes": "true", "Yes": "true", "YES": "true", "on": "true", "On": "true", "ON": "true",
+	"no": "false", "No": "false", "NO": "false", "off": "false", "Off": "false", "OFF": "false",
 }
 
 func (e *expansion) alias(n *yaml.Node, depth int) (*yaml.Node, error) {
@@ -99,6 +123,9 @@ func (e *expansion) double(key *yaml.Node) {
 }
 
 func (e *expansion) key(n *yaml.Node, depth int) (*yaml.Node, error) {
+	booleans := e.booleans
+	e.booleans = false // keys are text
+	defer func() { e.booleans = booleans }()
 	key, err := e.copy(n, depth)
 	if err != nil {
 		return nil, err

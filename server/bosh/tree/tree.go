@@ -26,7 +26,13 @@ const maxDoubles = 20
 
 // Load reads one YAML document. Its nodes keep their lines; those of an alias
 // have the lines of what it names. Of an empty document the tree is a null.
-func Load(text []byte) (*yaml.Node, error) {
+func Load(text []byte) (*yaml.Node, error) { return load(text, expansion{}) }
+
+// LoadBOSH is Load with YAML 1.1's booleans, like yes and off, which the bosh CLI
+// reads in manifests, ops files and variables.
+func LoadBOSH(text []byte) (*yaml.Node, error) { return load(text, expansion{booleans: true}) }
+
+func load(text []byte, e expansion) (*yaml.Node, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the document has %d bytes; at most %d are read", len(text), MaxBytes)
 	}
@@ -45,7 +51,6 @@ func Load(text []byte) (*yaml.Node, error) {
 	if len(doc.Content) != 1 {
 		return Null(), nil
 	}
-	e := expansion{}
 	n, err := e.copy(doc.Content[0], 0)
 	if err != nil {
 		return nil, err
@@ -81,6 +86,9 @@ func Text(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if strings.Contains(s, "\n") {
 		n.Style = yaml.LiteralStyle
+	}
+	if booleans[s] != "" {
+		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n
 }

@@ -98,11 +98,15 @@ func of(v any, depth int) (*yaml.Node, error) {
 
 // ofFloat writes a number so that it is read as one with a fraction again.
 func ofFloat(f float64) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: floatText(f)}
+}
+
+func floatText(f float64) string {
 	s := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(s, ".eIN") {
 		s += ".0"
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: s}
+	return s
 }
 
 func ofMap(m map[string]any, depth int) (*yaml.Node, error) {
