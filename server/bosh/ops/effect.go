@@ -136,13 +136,11 @@ func (w *walk) find(doc *yaml.Node) (*yaml.Node, error) {
 // test is an error unless the document is as the operation says.
 func (w *walk) test(doc *yaml.Node, op Op) error {
 	n, err := w.find(doc)
-	switch {
-	case op.Absent && err != nil:
+	switch gone, isGone := errors.AsType[missing](err); {
+	case op.Absent && isGone && gone.path == pathText(w.tokens):
 		return nil
-	case op.Absent && !tree.IsNull(n):
-		return boshError("Expected to not find '%s'", op.Path)
-	case op.Absent:
-		return nil
+	case op.Absent && err == nil:
+		return boshError("Expected to not find '%s'", pathText(w.tokens))
 	case err != nil:
 		return err
 	case !reflect.DeepEqual(tree.Value(n), tree.Value(op.Value)):

@@ -27,9 +27,10 @@ type Op struct {
 // maxSteps bounds how many items all operations together look at.
 const maxSteps = 5_000_000
 
-// Parse reads an ops file: a list of operations. An empty file has none.
+// Parse reads an ops file: a list of operations. An empty file has none. Other
+// keys beside those of an operation have no effect, as in the bosh CLI.
 func Parse(text []byte) ([]Op, error) {
-	n, err := tree.Load(text)
+	n, err := tree.LoadBOSH(text)
 	if err != nil {
 		return nil, err
 	}
@@ -73,15 +74,10 @@ func decode(n *yaml.Node) (op Op, err error) {
 		return op, boshError("Missing path")
 	case op.Type == "remove" && op.Value != nil:
 		return op, boshError("Cannot specify value")
-	case op.Type == "replace" && op.Value == nil, op.Type == "test" && op.Value == nil && !op.Absent:
+	case op.Type == "replace" && op.Value == nil:
 		return op, boshError("Missing value")
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		switch k := n.Content[i].Value; k {
-		case "type", "path", "value", "error", "absent":
-		default:
-			return op, fmt.Errorf("unknown key %q", k)
-		}
+	case op.Type == "test" && op.Value == nil && tree.Get(n, "absent") == nil:
+		return op, boshError("Missing value or absent")
 	}
 	if op.tokens, err = parsePath(op.Path); err != nil {
 		return op, boshError("Invalid path: %w", err)

@@ -80,6 +80,7 @@ func TestChanges(t *testing.T) {
 		{op("test", "/key", "1"), "/key", "1"},
 		{op("test", "/map", "{in: {deep: true}}"), "/key", "1"},
 		{"- {type: test, path: /zz, absent: true}", "/key", "1"},
+		{"- {type: replace, path: /key, value: 2, note: why, release: r}", "/key", "2"}, // as the bosh CLI, which reads no other keys
 	} {
 		n, err := tree.Load([]byte(document))
 		if err != nil {
@@ -142,7 +143,11 @@ func TestErrors(t *testing.T) {
 		{op("replace", "/a:b", "1"), "Replace operation [0]: Invalid path: Expected to find one of the following modifiers: 'prev', 'next', 'before', or 'after' but found 'b' (line 1)"},
 		{op("replace", "/a:prev", "1"), "Replace operation [0]: Invalid path: Expected not to find any modifiers with key token (line 1)"},
 		{op("replace", "/a/-:prev", "1"), "Replace operation [0]: Invalid path: Expected not to find any modifiers with after last index token (line 1)"},
-		{"- {type: remove, path: /a, paht: /b}", `Remove operation [0]: unknown key "paht" (line 1)`},
+		{"- {type: test, path: /none, absent: true}", "Expected to not find '/none'"},
+		{"- {type: test, path: '/zz?', absent: true}", "Expected to not find '/zz?'"},
+		{"- {type: test, path: /zz/y, absent: true}", "Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'items', 'key', 'list', 'map', 'none')"},
+		{"- {type: test, path: /items/name=zz, absent: true}", "Expected to find exactly one matching array item for path '/items/name=zz' but found 0"},
+		{"- {type: test, path: /key}", "Test operation [0]: Missing value or absent (line 1)"},
 		{"{}", "expected a list of operations, got a map"},
 	} {
 		if _, err := apply(document, c.op); err == nil || err.Error() != c.want {

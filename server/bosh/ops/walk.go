@@ -23,6 +23,12 @@ type walk struct {
 // boshError returns an error with the bosh CLI's message.
 func boshError(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
+// missing is the error of a key or an index that is not there.
+type missing struct {
+	error
+	path string
+}
+
 // errAbsent ends a walk at something optional that is not there.
 var errAbsent = errors.New("it is not there")
 
@@ -85,7 +91,7 @@ func (w *walk) key(n *yaml.Node, i int) (int, error) {
 		}
 	}
 	if !w.tokens[i].optional {
-		return -1, boshError("Expected to find a map key '%s' for path '%s' (%s)", w.tokens[i].key, w.path(i), siblings(n))
+		return -1, missing{boshError("Expected to find a map key '%s' for path '%s' (%s)", w.tokens[i].key, w.path(i), siblings(n)), w.path(i)}
 	}
 	return -1, nil
 }
@@ -144,7 +150,7 @@ func (w *walk) concrete(n *yaml.Node, i, at int) (int, error) {
 	}
 	length := len(n.Content)
 	if at >= length || at < -length {
-		return 0, boshError("Expected to find array index '%d' but found array of length '%d' for path '%s'", at, length, w.path(i))
+		return 0, missing{boshError("Expected to find array index '%d' but found array of length '%d' for path '%s'", at, length, w.path(i)), w.path(i)}
 	}
 	if at < 0 {
 		at += length
