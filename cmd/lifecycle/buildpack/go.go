@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -18,10 +19,12 @@ type goPackage struct {
 	fault string // why Go cannot read it; "" if it can
 }
 
-// detectGo takes an app with a go.mod or a Godeps.json, and one with Go files that vendors
-// its packages or names its own in GOPACKAGENAME (go-buildpack: bin/detect).
+// goMarkers are the files that make an app Go's, also without a Go file where this would look for one (go-buildpack: bin/detect).
+var goMarkers = []string{"go.mod", godepsFile, godirFile, "Gopkg.toml", "glide.yaml"}
+
+// detectGo takes an app with one of goMarkers, and one with Go files that vendors its packages or names its own in GOPACKAGENAME.
 func detectGo(app string) bool {
-	if exists(filepath.Join(app, "go.mod")) || exists(filepath.Join(app, godepsFile)) {
+	if slices.ContainsFunc(goMarkers, func(name string) bool { return exists(filepath.Join(app, name)) }) {
 		return true
 	}
 	return (exists(filepath.Join(app, "vendor")) || os.Getenv("GOPACKAGENAME") != "") && hasGoFile(app)
@@ -42,9 +45,10 @@ func hasGoFile(dir string) bool {
 // goBuild is one staging of a Go app.
 type goBuild struct {
 	*stage
-	tool string // the go command
-	env  []string
-	deps *godeps // nil unless the app has them, and no go.mod
+	tool     string // the go command
+	env      []string
+	dir      string   // where it runs; "" is the app's directory
+	patterns []string // what Godeps.json names to build
 }
 
 // finalizeGo compiles the app's programs into bin/.
@@ -64,7 +68,7 @@ func finalizeGo(s *stage) (string, error) {
 	}
 	s.step("Using go%s of the stack", chosen.version)
 	b := goBuild{stage: s, tool: chosen.path, env: s.goEnvironment()}
-	end, err := b.useGodeps()
+	end, err := b.useGopath()
 	if err != nil {
 		return "", err
 	}
@@ -123,9 +127,10 @@ func (s *stage) goEnvironment() []string {
 func (b goBuild) packages() ([]goPackage, error) {
 	spec := strings.Fields(os.Getenv("GO_INSTALL_PACKAGE_SPEC"))
 	pattern := spec
-	if b.deps != nil && len(spec) == 0 {
-		pattern = b.deps.patterns()
-	} else if len(spec) == 0 {
+	if len(spec) == 0 {
+		pattern = b.patterns
+	}
+	if len(pattern) == 0 {
 		here, err := b.list(".")
 		if err != nil {
 			return nil, err
@@ -184,7 +189,7 @@ const packageFormat = `{{printf "%q" .ImportPath}} {{printf "%q" .Name}} {{with 
 // list asks Go for packages, those that it cannot read among them.
 func (b goBuild) list(patterns ...string) ([]goPackage, error) {
 	argv := append([]string{b.tool, "list", "-e", "-find", "-f", packageFormat}, patterns...)
-	out, err := b.output(call{argv: argv, env: b.env})
+	out, err := b.output(call{argv: argv, dir: b.dir, env: b.env})
 	if err != nil {
 		return nil, err
 	}
@@ -216,22 +221,26 @@ func (b goBuild) compile(programs []goPackage) (string, error) {
 	for _, p := range programs {
 		name := p.program()
 		b.step("Running: go build -o bin/%s %s", name, p.path)
-		argv := []string{b.tool, "build", "-trimpath", "-tags", "cloudfoundry", "-o", filepath.Join("bin", name)}
+		argv := []string{b.tool, "build", "-trimpath", "-tags", "cloudfoundry", "-o", filepath.Join(b.app, "bin", name)}
 		if symbol := os.Getenv("GO_LINKER_SYMBOL"); symbol != "" {
 			argv = append(argv, "-ldflags", "-X "+symbol+"="+os.Getenv("GO_LINKER_VALUE"))
 		}
-		target := p.path
-		if !b.has("go.mod") && b.deps == nil {
-			target = "."
-		}
-		if err := b.run(call{argv: append(argv, target), env: b.env}); err != nil {
-			if b.has("go.mod") && !b.has("vendor/modules.txt") {
-				b.info("If modules could not be fetched: run `go mod vendor` and push again, or set GOPROXY to one the stack reaches.")
-			}
+		if err := b.run(call{argv: append(argv, p.path), dir: b.dir, env: b.env}); err != nil {
+			b.adviseOnPackages()
 			return "", err
 		}
 	}
 	return "./bin/" + quoteShell(programs[0].program()), nil
+}
+
+// adviseOnPackages says how to push what a failed build may lack.
+func (b goBuild) adviseOnPackages() {
+	switch {
+	case b.has("go.mod") && !b.has("vendor/modules.txt"):
+		b.info("If modules could not be fetched: run `go mod vendor` and push again, or set GOPROXY to one the stack reaches.")
+	case !b.has("go.mod"):
+		b.info("If packages are missing: push them in vendor, and name the app's own import path in GOPACKAGENAME; or give the app a go.mod.")
+	}
 }
 
 // program is the name `go install` gives the package's program.
