@@ -16,18 +16,29 @@ type Toolchain struct {
 	Packages []string
 	// Otherwise says how to get it where there is no package.
 	Otherwise string
+	// Releases are the versions of it in the packages of suites, the most usual suite first; nil where they are not known.
+	Releases []Release
+}
+
+// Release is the version of a toolchain in a suite that `cupola stack build` knows. Its last number grows with the suite's updates.
+type Release struct{ Suite, Version string }
+
+// releases are those of Debian 12 and 13.
+func releases(debian12, debian13 string) []Release {
+	return []Release{{"debian12", debian12}, {"debian13", debian13}}
 }
 
 // Toolchains lists them, the most used ones first.
 func Toolchains() []Toolchain {
 	return []Toolchain{
-		{Name: "java", Programs: []string{"usr/lib/jvm/*/bin/java", "java"}, Packages: []string{"default-jre-headless", "tomcat10-common"}},
-		{Name: "node", Programs: []string{"node", "nodejs"}, Packages: []string{"nodejs", "npm"}},
-		{Name: "python", Programs: []string{"python3", "python"}, Packages: []string{"python3", "python3-pip", "python3-venv"}},
-		{Name: "ruby", Programs: []string{"ruby"}, Packages: []string{"ruby", "ruby-dev", "bundler", "g++", "make", "libffi-dev", "libyaml-dev", "zlib1g-dev"}},
-		{Name: "go", Programs: []string{"go", "usr/local/go/bin/go", "usr/lib/go/bin/go", "usr/lib/go-*/bin/go"}, Packages: []string{"golang-go"}},
+		{Name: "java", Programs: []string{"usr/lib/jvm/*/bin/java", "java"}, Packages: []string{"default-jre-headless", "tomcat10-common"}, Releases: releases("17.0.17", "21.0.9")},
+		{Name: "node", Programs: []string{"node", "nodejs"}, Packages: []string{"nodejs", "npm"}, Releases: releases("18.20.4", "20.19.2")},
+		{Name: "python", Programs: []string{"python3", "python"}, Packages: []string{"python3", "python3-pip", "python3-venv"}, Releases: releases("3.11.2", "3.13.5")},
+		{Name: "ruby", Programs: []string{"ruby"}, Packages: []string{"ruby", "ruby-dev", "bundler", "g++", "make", "libffi-dev", "libyaml-dev", "zlib1g-dev"},
+			Releases: releases("3.1.2", "3.3.8")},
+		{Name: "go", Programs: []string{"go", "usr/local/go/bin/go", "usr/lib/go/bin/go", "usr/lib/go-*/bin/go"}, Packages: []string{"golang-go"}, Releases: releases("1.19.8", "1.24.4")},
 		{Name: "php", Programs: []string{"php-fpm", "usr/sbin/php-fpm*"}, Packages: []string{"php-fpm", "php-cli", "php-bcmath", "php-curl", "php-gd", "php-intl",
-			"php-mbstring", "php-mysql", "php-pgsql", "php-sqlite3", "php-xml", "php-zip", "composer", "apache2-bin"}},
+			"php-mbstring", "php-mysql", "php-pgsql", "php-sqlite3", "php-xml", "php-zip", "composer", "apache2-bin"}, Releases: releases("8.2.29", "8.4.11")},
 		{Name: "nginx", Programs: []string{"nginx", "usr/sbin/nginx"}, Packages: []string{"nginx-light", "libnginx-mod-stream"}},
 		{Name: "rust", Programs: []string{"cargo"}, Packages: []string{"cargo"}},
 		{Name: "r", Programs: []string{"Rscript"}, Packages: []string{"r-base-core"}},

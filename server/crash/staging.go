@@ -15,6 +15,7 @@ var stagingPatterns = []struct {
 	line   *regexp.Regexp
 	advice string
 }{
+	{regexp.MustCompile(`\*\*ERROR\*\* (.+? Available versions: \[[^]]+\]\. .+)`), "$1"},
 	{regexp.MustCompile(`\*\*ERROR\*\* (.+? Available versions: \[.+\])`), "$1: ask for one of these, or push with another stack"},
 	{regexp.MustCompile(`\*\*ERROR\*\* (.+)`), "$1"},
 	{regexp.MustCompile(`Nearest guess: (.+)`), "no buildpack takes the app. Nearest guess: $1; or name a buildpack with cf push -b"},

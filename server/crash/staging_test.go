@@ -17,6 +17,8 @@ func TestBuild(t *testing.T) {
 	}{
 		{compile, []string{"**ERROR** of the staging before", begins, "       **ERROR** the Gemfile asks for Ruby 1.9.3, which stack 'host' does not have. Available versions: [3.1.2]", "Exit status 223"},
 			"the Gemfile asks for Ruby 1.9.3, which stack 'host' does not have. Available versions: [3.1.2]: ask for one of these"},
+		{compile, []string{begins, "**ERROR** go.mod asks for Go >=1.24, which stack 'host' does not have. Available versions: [1.19.8]. Push with -s debian13, which has 1.24.4"},
+			"go.mod asks for Go >=1.24, which stack 'host' does not have. Available versions: [1.19.8]. Push with -s debian13, which has 1.24.4"},
 		{compile, []string{begins, "**ERROR** no network: run npm ci", "Staging failed: x"}, "no network: run npm ci"},
 		{compile, []string{"**ERROR** of the staging before", begins, "tar: No space left on device"}, "staging used up its disk"},
 		{compile, []string{begins, "Exit status 137 (out of memory)"}, "staging used up its memory"},

@@ -77,6 +77,9 @@ func TestChooseJVM(t *testing.T) {
 		if got.version != want || (err == nil) != (want != "") {
 			t.Errorf("%q: got %q, %v; want %q", wanted, got.version, err, want)
 		}
+		if wanted == "21.+" && !strings.Contains(err.Error(), "Push with -s debian13, which has 21.") {
+			t.Errorf("%v does not name the stack", err)
+		}
 	}
 }
 

@@ -123,7 +123,8 @@ func chooseJVM(c javaConfig, all []javaVM) (javaVM, error) {
 		}
 		versions = append(versions, j.version)
 	}
-	return javaVM{}, fmt.Errorf("no version of openjdk matching '%s' found in %s: %s asks for it. Available versions: %v", wanted, stackName(), c.versionFrom, versions)
+	accepts := func(version string) bool { return javaVM{version: version}.matches(wanted) }
+	return javaVM{}, fmt.Errorf("no version of openjdk matching '%s' found in %s: %s asks for it. Available versions: %v%s", wanted, stackName(), c.versionFrom, versions, elsewhere("java", accepts))
 }
 
 // Of the classes of an app and of its JVM, about a third is loaded (java-buildpack: countClasses, jres/jre.go).

@@ -255,7 +255,8 @@ func pickPHP(all []phpProgram, o phpOptions, c composerFiles) (phpProgram, error
 		}
 		versions = append(versions, p.version)
 	}
-	return phpProgram{}, fmt.Errorf("%s asks for PHP %s, which %s does not have. Available versions: %v", from, wanted, stackName(), versions)
+	accepts := func(version string) bool { return satisfies(version, wanted) }
+	return phpProgram{}, fmt.Errorf("%s asks for PHP %s, which %s does not have. Available versions: %v%s", from, wanted, stackName(), versions, elsewhere("php", accepts))
 }
 
 var latestPHP = regexp.MustCompile(`^\{PHP_(\d)(\d+)_LATEST\}$`)

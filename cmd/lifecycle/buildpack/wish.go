@@ -2,9 +2,13 @@ package buildpack
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
+
+	"cupola/runtime/contract"
 )
 
 // wish is the version that an app asks for.
@@ -44,6 +48,17 @@ func trimV(version string) string {
 	return version
 }
 
+// elsewhere ends the error of a version that this stack does not have with a stack that has it; "" if none is known.
+func elsewhere(toolchain string, accepts func(version string) bool) string {
+	t, _ := contract.ToolchainOf(toolchain)
+	for _, r := range t.Releases {
+		if r.Suite != os.Getenv(contract.EnvStack) && accepts(r.Version) {
+			return fmt.Sprintf(". Push with -s %[1]s, which has %[2]s (if cf stacks does not list it: sudo cupola stack build %[1]s --with %[3]s)", r.Suite, r.Version, t.Name)
+		}
+	}
+	return ""
+}
+
 // choose returns the first program that meets the wish. what is the language's name.
 func (s *stage) choose(what string, w wish, all []installed) (installed, error) {
 	var versions []string
@@ -57,7 +72,9 @@ func (s *stage) choose(what string, w wish, all []installed) (installed, error) 
 		}
 		versions = append(versions, p.version)
 	}
-	return installed{}, fmt.Errorf("%s asks for %s %s, which %s does not have. Available versions: %v", w.from, what, w.constraint, stackName(), versions)
+	accepts := func(version string) bool { ok, _ := w.accepts(version); return ok }
+	return installed{}, fmt.Errorf("%s asks for %s %s, which %s does not have. Available versions: %v%s",
+		w.from, what, w.constraint, stackName(), versions, elsewhere(strings.ToLower(what), accepts))
 }
 
 // findAll returns the program first, which is the stack's own choice, and others of these patterns, the newest first, with what version

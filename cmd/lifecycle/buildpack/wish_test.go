@@ -71,6 +71,10 @@ func TestChoose(t *testing.T) {
 	if want := "go.mod asks for Go >=1.30, which stack 'mine' does not have. Available versions: [1.19.8 1.23.1 1.21]"; err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
 	}
+	_, err = s.choose("Go", wish{from: "go.mod", constraint: ">=1.24"}, all)
+	if want := "Available versions: [1.19.8 1.23.1 1.21]. Push with -s debian13, which has 1.24.4 (if cf stacks does not list it: sudo cupola stack build debian13 --with go)"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v; want %s", err, want)
+	}
 	if got, err := s.choose("Go", wish{from: "go.mod", constraint: "1.23.9", digits: 2}, all); err != nil || got.version != "1.23.1" || !strings.Contains(log.String(), "go.mod asks for Go 1.23.9; stack 'mine' has 1.23.1, which is used.") {
 		t.Errorf("got %v, %v, %q; want the nearest and a warning", got, err, log.String())
 	}
