@@ -168,6 +168,16 @@ func retire(data string) error {
 	return nil
 }
 
+// InUse reports whether a container has the open disk in dir, which must be a separate file system.
+func (d *Disks) InUse(dir string) (bool, error) {
+	data := filepath.Join(dir, Data)
+	var st unix.Stat_t
+	if err := unix.Stat(data, &st); err != nil {
+		return false, err
+	}
+	return elsewhere(st.Dev, data)
+}
+
 // elsewhere reports whether a device is mounted at another place than its own, in any mount namespace. Processes may end
 // meanwhile.
 func elsewhere(device uint64, place string) (bool, error) {

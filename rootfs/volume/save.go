@@ -8,11 +8,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cupola/rootfs/disk"
 	"cupola/rootfs/pack"
 	"cupola/rootfs/unpack"
+	"cupola/runtime/durable"
 )
 
 // ErrNone says that there is no such volume.
@@ -67,7 +71,7 @@ func (s *Store) saveHeld(ctx context.Context, dir string, within time.Duration, 
 func (s *Store) saveIdle(ctx context.Context, dir string, _ time.Duration, w io.Writer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	used, err := mountedElsewhere(filepath.Join(dir, disk.Data))
+	used, err := s.inUse(dir)
 	if err != nil {
 		return err
 	}
@@ -116,6 +120,88 @@ func (s *Store) Restore(ctx context.Context, name string, v Spec, archive *os.Fi
 		return fmt.Errorf("restore volume %s: %w", name, err)
 	}
 	return nil
+}
+
+// ErrInUse says that containers have a volume mounted.
+var ErrInUse = errors.New("the volume is in use")
+
+// staged ends the name of a volume that is about to replace another.
+const staged = "_staged"
+
+// Replace gives a volume the content that Save wrote, all of it or nothing; that of
+// before is deleted. A volume that containers have mounted stays as it is: ErrInUse.
+func (s *Store) Replace(ctx context.Context, name string, v Spec, archive *os.File) error {
+	next := name + staged
+	if err := s.Remove(next); err != nil {
+		return err
+	}
+	err := s.Restore(ctx, next, v, archive)
+	if err == nil {
+		err = s.swap(name, next)
+	}
+	if err != nil {
+		return errors.Join(err, s.Remove(next))
+	}
+	return nil
+}
+
+// swap gives the volume next the name of another one, which it deletes.
+func (s *Store) swap(name, next string) error {
+	dir, err := s.dir(name)
+	if err != nil {
+		return err
+	}
+	if _, err := s.open(name); err != nil {
+		return err
+	}
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	used, err := s.inUse(dir)
+	switch {
+	case err != nil:
+		return err
+	case used:
+		return ErrInUse
+	}
+	from := filepath.Join(s.cfg.Dir, next)
+	if err := syncAll(filepath.Join(from, disk.Data)); err != nil {
+		return err
+	}
+	if err := errors.Join(s.cfg.Disks.Close(from), s.removeLocked(dir)); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(from, dir), durable.Sync(s.cfg.Dir))
+}
+
+// finishReplace deletes what a killed Replace left, unless it had deleted the volume
+// already: then the new one was complete, and takes its place.
+func (s *Store) finishReplace(next string) error {
+	dir := filepath.Join(s.cfg.Dir, strings.TrimSuffix(next, staged))
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		return errors.Join(err, s.Remove(next))
+	}
+	from := filepath.Join(s.cfg.Dir, next)
+	return errors.Join(s.cfg.Disks.Close(from), os.Rename(from, dir), durable.Sync(s.cfg.Dir))
+}
+
+// syncAll brings all that was written to a directory's file system to the disk.
+func syncAll(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Syncfs(int(f.Fd()))
+}
+
+// inUse reports whether containers have the open volume in dir mounted.
+func (s *Store) inUse(dir string) (bool, error) {
+	if s.cfg.Disks.Own(dir) {
+		return s.cfg.Disks.InUse(dir)
+	}
+	return mountedElsewhere(filepath.Join(dir, disk.Data))
 }
 
 // Abandon removes what the volumes below dir have in the kernel, quotas too,

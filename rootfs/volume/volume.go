@@ -55,8 +55,8 @@ const (
 	trash = ".trash-"
 )
 
-// New opens the store, deletes what an earlier one was about to, and lets go of
-// what it held.
+// New opens the store, deletes what an earlier one was about to delete or to put in
+// the place of a volume, and lets go of what it held.
 func New(cfg Config) (*Store, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -69,6 +69,10 @@ func New(cfg Config) (*Store, error) {
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), trash) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(cfg.Dir, e.Name())))
+			continue
+		}
+		if strings.HasSuffix(e.Name(), staged) {
+			err = errors.Join(err, s.finishReplace(e.Name()))
 			continue
 		}
 		err = errors.Join(err, disk.Thaw(filepath.Join(cfg.Dir, e.Name())))
