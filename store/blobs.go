@@ -5,6 +5,7 @@ func (tx *Tx) NamedBlobs(named map[string]bool) error {
 	digests, err := tx.texts(`
 		SELECT digest FROM packages UNION SELECT digest FROM droplets UNION SELECT digest FROM buildpacks
 		UNION SELECT digest FROM resources WHERE entry = '' UNION SELECT digest FROM build_caches
+		UNION SELECT digest FROM data_backups
 		UNION SELECT coalesce(json_extract(o.value, '$.Digest'), '') FROM lrp_tasks t, json_each(t.outputs) o`)
 	for _, digest := range digests {
 		named[digest] = true

@@ -25,3 +25,17 @@ var DataBindings = &Table[cf.DataBinding]{
 	resource: func(v *cf.DataBinding) *cf.Resource { return &v.Resource },
 	filters:  map[string]string{"guids": "data_bindings.guid", "instance_guids": "instance_guid"},
 }
+
+// DataBackups are the backups of the instances. They end with their instance.
+var DataBackups = &Table[cf.DataBackup]{
+	name: "data_backups", singular: "Backup",
+	columns: "guid, created_at, updated_at, instance_guid, service, version, reason, state, size, digest, key",
+	fields: func(v *cf.DataBackup, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
+			&v.InstanceGUID, &v.Service, &v.Version, &v.Reason, &v.State, &v.Size, &v.Digest, sealedColumn{k, &v.Key}}
+	},
+	resource: func(v *cf.DataBackup) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "data_backups.guid", "service_instance_guids": "instance_guid", "states": "state"},
+	orders:   map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
+	visible:  "instance_guid IN (SELECT guid FROM service_instances WHERE space_guid IN :spaces)",
+}

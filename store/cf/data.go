@@ -34,3 +34,36 @@ type DataBinding struct {
 	Password     string // sealed at rest
 	State        DataState
 }
+
+// The states of a DataBackup. One that fails is deleted.
+const (
+	BackupProcessing = "PROCESSING"
+	BackupReady      = "READY"
+)
+
+// Why a DataBackup was made.
+const (
+	BackupRequested     = "requested"
+	BackupBeforeRestore = "before_restore" // of what a restore is about to replace
+)
+
+// DataBackup is the content of a DataInstance as of one moment.
+type DataBackup struct {
+	Resource
+	InstanceGUID string
+	Service      string // the offering's name
+	Version      string // of the database that wrote it, like "PostgreSQL 15"; "" for files
+	Reason       string
+	State        string
+
+	// What follows is set once it is ready.
+	Size   int64  // of the content, in bytes
+	Digest string // of the blob that holds the content
+	Key    string // that the blob is sealed with, in hex; sealed at rest
+}
+
+// DataWork is the input of a job that backs up or restores a DataInstance.
+type DataWork struct {
+	Backup string `json:"backup"`           // to be made, or to be restored
+	Safety string `json:"safety,omitempty"` // to be made before Backup is restored
+}

@@ -16,6 +16,13 @@ const (
 	JobDeleteRouteBinding = "service_route_bindings.delete"
 )
 
+// The operations of jobs that back up and restore service instances of the built-in
+// broker. Their Input is DataWork.
+const (
+	JobBackupInstance  = "service_instance.backup"
+	JobRestoreInstance = "service_instance.restore"
+)
+
 // ServiceWork is the input of a job for which a broker is asked. It is sealed
 // at rest, as every job's input is.
 type ServiceWork struct {
