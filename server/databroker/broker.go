@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
+	"time"
 
 	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
@@ -13,11 +15,14 @@ import (
 	"cupola/store/cf"
 )
 
-// Volumes keeps directories that outlive containers. Create and Remove may be
+// Volumes keeps directories that outlive containers. Create, Remove and Replace may be
 // asked again.
 type Volumes interface {
 	Create(name string, v volume.Spec) error
 	Remove(name string) error
+	Save(ctx context.Context, name string, within time.Duration, w io.Writer) error
+	Replace(ctx context.Context, name string, v volume.Spec, archive *os.File) error
+	Used(name string) (int64, error)
 }
 
 // Config is what a broker is made of.

@@ -8,11 +8,13 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
@@ -61,6 +63,22 @@ func (w *world) Remove(name string) error {
 	delete(w.volumes, name)
 	return nil
 }
+
+func (w *world) Save(_ context.Context, name string, _ time.Duration, to io.Writer) error {
+	_, err := io.WriteString(to, "files of "+name)
+	return err
+}
+
+func (w *world) Replace(_ context.Context, name string, _ volume.Spec, archive *os.File) error {
+	if w.refuses != "" {
+		return volume.ErrInUse
+	}
+	text, err := io.ReadAll(archive)
+	w.said = append(w.said, name+" is now "+string(text))
+	return err
+}
+
+func (w *world) Used(string) (int64, error) { return 1 << 20, nil }
 
 // attach is a client of a database: it ends with the line that tells it to.
 func (w *world) attach(context.Context, string, ...string) (io.ReadWriteCloser, error) {

@@ -21,6 +21,15 @@ type engine interface {
 	grant(user, password string) string
 	revoke(user string) string
 	credentials(access) object
+
+	// version is a command that writes what the database is, like "PostgreSQL 15".
+	version() string
+	// dump is commands that write the content of the database to the standard output,
+	// load such that replace it by what they read: $2 bytes that dump wrote, by this or an
+	// earlier version. $1 is random. Commands that fail say why on the standard error;
+	// then the content is as before. Commands of a load may end the database.
+	dump() string
+	load() string
 }
 
 // access is what an app needs to connect.
@@ -37,13 +46,13 @@ func (a access) url(scheme, path, query string) string {
 // done is what a client says once it has done all.
 const done = "all statements are done"
 
-// supervised is the end of a script that runs a command. The shell stays, to turn
-// a TERM into the signal that the command ends well by.
-func supervised(command, signal string) string {
-	return command + ` &
+// supervise is a part of a script that runs a command to its end. The shell stays, to turn
+// a TERM into the signal that the command ends well by; then stopped is set.
+func supervise(command, signal string) string {
+	return "code=0\n" + command + ` &
 pid=$!
 trap 'kill -` + signal + ` $pid; stopped=yes' TERM
 wait $pid || code=$?
 [ -z "${stopped:-}" ] || { code=0; wait $pid || code=$?; }
-exit ${code:-0}`
+`
 }

@@ -44,26 +44,14 @@ func (b *broker) execute(ctx context.Context, i *cf.DataInstance, statements str
 	if !ok || s.engine == nil {
 		return fmt.Errorf("%s has no database", i.Service)
 	}
-	guid, err := b.container(ctx, i)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, statementsT)
 	defer cancel()
-	session, err := b.Attach(ctx, guid, "/bin/sh", "-c", s.engine.client())
-	if err != nil {
-		return fmt.Errorf("run the database's client: %w", err)
-	}
-	closed := make(chan struct{})
-	stop := context.AfterFunc(ctx, fault.Func("databroker", func() {
-		defer close(closed)
-		session.Close()
-	}))
-	said, err := converse(session, statements)
-	if stop() {
-		session.Close()
-	} else {
-		<-closed
+	var said string
+	err := b.attached(ctx, i, func(session io.ReadWriter) (err error) {
+		said, err = converse(session, statements)
+		return err
+	}, s.engine.client())
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	refused := complaint(said)
@@ -76,6 +64,31 @@ func (b *broker) execute(ctx context.Context, i *cf.DataInstance, statements str
 		err = errors.New("the database's client ended too soon")
 	}
 	return err
+}
+
+// attached runs a program of the shell in the container of an instance, with which do
+// talks. The end of ctx ends both, and is the error then.
+func (b *broker) attached(ctx context.Context, i *cf.DataInstance, do func(io.ReadWriter) error, program string, args ...string) error {
+	guid, err := b.container(ctx, i)
+	if err != nil {
+		return err
+	}
+	session, err := b.Attach(ctx, guid, append([]string{"/bin/sh", "-c", program, "sh"}, args...)...)
+	if err != nil {
+		return fmt.Errorf("run the database's client: %w", err)
+	}
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, fault.Func("databroker", func() {
+		defer close(closed)
+		session.Close()
+	}))
+	err = do(session)
+	if stop() {
+		session.Close()
+		return err
+	}
+	<-closed
+	return context.Cause(ctx)
 }
 
 func converse(s io.ReadWriter, statements string) (string, error) {

@@ -35,9 +35,9 @@ if [ ! -e pg ]; then
   sync -f .
 fi
 rm -f pg/postmaster.pid
-` + supervised(fmt.Sprintf(`"/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin/postgres" -D pg -c listen_addresses='*' -c unix_socket_directories=/tmp \
+` + supervise(fmt.Sprintf(`"/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin/postgres" -D pg -c listen_addresses='*' -c unix_socket_directories=/tmp \
   -c jit=off -c fsync=on -c synchronous_commit=on -c full_page_writes=on -c password_encryption=scram-sha-256 \
-  -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic`, p.memoryMB/4, max(p.memoryMB/5, 50)), "INT")
+  -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic`, p.memoryMB/4, max(p.memoryMB/5, 50)), "INT") + "exit $code"
 }
 
 func (postgres) env(*cf.DataInstance) []lrp.EnvVar { return nil }

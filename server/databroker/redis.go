@@ -16,23 +16,34 @@ const (
 	redisAdmin  = "cupola"
 	redisSecret = "REDIS_SECRET"
 	redisSocket = "/tmp/redis.sock"
+	// redisRestored is the file of a snapshot that replaces the data when the server starts.
+	redisRestored = "restored.rdb"
 )
 
 // script makes the file of users beside its place. Memory is left for the copy
-// of what changes while the log is rewritten.
+// of what changes while the log is rewritten. A log may begin with a snapshot, so a
+// snapshot that is restored becomes the log; the server starts again for it.
 func (redis) script(p plan) string {
 	return fmt.Sprintf(`set -eu
 umask 077
 mkdir -p redis
 if [ ! -e redis/users.acl ]; then
-  printf 'user default off\nuser %s on >%%s ~* &* +@all\n' "$%s" > redis/users.new
+  printf 'user default off\nuser %[1]s on >%%s ~* &* +@all\n' "$%[2]s" > redis/users.new
   sync redis/users.new
   mv redis/users.new redis/users.acl
   sync redis
 fi
 server=$(command -v redis-server || command -v valkey-server)
-`, redisAdmin, redisSecret) + supervised(fmt.Sprintf(`"$server" --dir %s/redis --aclfile %s/redis/users.acl --bind 0.0.0.0 --port 6379 --unixsocket %s --unixsocketperm 700 \
-  --appendonly yes --appendfsync always --save '' --maxmemory %dmb --maxmemory-policy noeviction --daemonize no`, data, data, redisSocket, p.memoryMB*6/10), "TERM")
+until [ -n "${stopped:-}" ]; do
+rm -f redis/%[3]s.new
+if [ -e redis/%[3]s ]; then
+  rm -rf redis/appendonlydir redis/appendonly.aof
+  mv redis/%[3]s redis/appendonly.aof
+  sync redis
+fi
+`, redisAdmin, redisSecret, redisRestored) + supervise(fmt.Sprintf(`"$server" --dir %s/redis --aclfile %s/redis/users.acl --bind 0.0.0.0 --port 6379 --unixsocket %s --unixsocketperm 700 \
+  --appendonly yes --appendfsync always --save '' --maxmemory %dmb --maxmemory-policy noeviction --daemonize no`, data, data, redisSocket, p.memoryMB*6/10), "TERM") +
+		"[ -e redis/" + redisRestored + " ] || break\ndone\nexit $code"
 }
 
 func (redis) env(i *cf.DataInstance) []lrp.EnvVar {
@@ -43,6 +54,38 @@ func (redis) client() string {
 	return `export REDISCLI_AUTH="$` + redisSecret + `"
 client=$(command -v redis-cli || command -v valkey-cli)
 exec "$client" -s ` + redisSocket + ` --user ` + redisAdmin + ` --no-auth-warning 2>&1`
+}
+
+const redisPrograms = `cd ` + data + `/redis
+export REDISCLI_AUTH="$` + redisSecret + `"
+client=$(command -v redis-cli || command -v valkey-cli)
+ask() { "$client" -s ` + redisSocket + ` --user ` + redisAdmin + ` --no-auth-warning "$@"; }
+`
+
+func (redis) version() string {
+	return `"$(command -v redis-server || command -v valkey-server)" --version | sed -E 's/^([A-Za-z]+) server v=([0-9]+[.][0-9]+).*/\1 \2/'`
+}
+
+// dump writes a snapshot, which a new file is as soon as it has its name. There is none
+// if the server says ten times that it is making none.
+func (redis) dump() string {
+	return redisPrograms + `rm -f dump.rdb
+ask BGSAVE SCHEDULE >&2
+idle=0
+while [ ! -e dump.rdb ] && [ $idle -lt 10 ]; do
+  case $(ask INFO persistence) in
+    *rdb_bgsave_in_progress:1*|*aof_rewrite_in_progress:1*) idle=0 ;;
+    *) idle=$((idle + 1)) ;;
+  esac
+  sleep 0.2
+done
+cat dump.rdb && rm dump.rdb`
+}
+
+// load ends the server, which takes the snapshot when it starts again.
+func (redis) load() string {
+	return redisPrograms + `cat > ` + redisRestored + `.new && [ "$(stat -c %s ` + redisRestored + `.new)" = "$2" ] &&
+sync ` + redisRestored + `.new && mv ` + redisRestored + `.new ` + redisRestored + ` && sync . && { ask SHUTDOWN NOSAVE; true; } || { rm -f ` + redisRestored + `.new; false; }`
 }
 
 func redisStatements(lines ...string) (text string) {
