@@ -55,6 +55,7 @@ type Config struct {
 	PasswordPolicy   map[string]int `help:"Policy for new passwords: min-length, upper, lower, digits and special, like min-length=12,digits=1." mapsep:"," env:"CUPOLA_PASSWORD_POLICY" placeholder:"NAME=N,…"`
 	AllowLoopback    bool           `help:"Allow syslog drains, route services, image registries and space-scoped brokers at this machine's own addresses. Services there may trust any local connection." env:"CUPOLA_ALLOW_LOOPBACK"`
 	DataServices     []string       `name:"data-services" help:"Services of the built-in broker: postgres, redis, files; disabled by default. Requires the stack that 'cupola broker prepare' builds." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
+	ServiceBackups   int            `help:"Number of backups to keep of each instance of the built-in broker; the oldest ones beyond it are deleted." default:"7" env:"CUPOLA_SERVICE_BACKUPS" placeholder:"N"`
 	MaxBindings      int            `name:"max-service-bindings" help:"Maximum number of bindings of an app to one service instance; two or more allow rotation." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
 	InstanceCertLife time.Duration  `help:"Lifetime of instance identity certificates. They are renewed 30 minutes before they expire, or a quarter of the lifetime if that is less." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
 	InstanceTLS      string         `name:"instance-tls" help:"TLS ports of instances (61001 and up, 61443 between containers): 'on', 'off', or 'mutual', where clients must show a certificate." default:"on" env:"CUPOLA_INSTANCE_TLS" placeholder:"MODE"`
@@ -224,6 +225,9 @@ func (c *Config) checkServices() (err error) {
 		if !slices.Contains(databroker.Names(), name) {
 			err = errors.Join(err, fmt.Errorf("invalid --data-services %q: give some of %s", name, strings.Join(databroker.Names(), ", ")))
 		}
+	}
+	if c.ServiceBackups < 1 {
+		err = errors.Join(err, fmt.Errorf("invalid --service-backups %d: give at least 1", c.ServiceBackups))
 	}
 	return err
 }

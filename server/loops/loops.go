@@ -14,6 +14,7 @@ import (
 	"cupola/server/bosh/resolve"
 	"cupola/server/broker"
 	"cupola/server/control/quota"
+	"cupola/server/databackup"
 	"cupola/server/databroker"
 	"cupola/server/deploy"
 	"cupola/server/desire"
@@ -36,6 +37,7 @@ type Loops struct {
 	Deploys    *deploy.Loop
 	Brokers    *broker.Loop
 	DataBroker *databroker.Service // the built-in service broker; nil where it is off
+	Backups    *databackup.Loop    // of its instances
 	Ingress    *ingress.Ingress
 	Reach      *reach.Reach
 	Sleep      *sleep.Loop
@@ -89,14 +91,15 @@ func (l *Loops) stackVersion() func(stack string) string {
 	}
 }
 
-// OpenDataServices opens the built-in service broker, if it is enabled.
+// OpenDataServices opens the built-in service broker, if it is enabled, and the loop that
+// backs up its instances.
 func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
 	x := l.Executor
-	if len(x.DataServices) == 0 {
-		return nil
+	if len(x.DataServices) > 0 {
+		l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Services: x.DataServices, Volumes: x.Volumes,
+			Attach: x.Cell.Attach, Containers: x.Cell.Containers, HasStack: l.hasDataStack, Log: x.Log})
 	}
-	l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Services: x.DataServices, Volumes: x.Volumes,
-		Attach: x.Cell.Attach, Containers: x.Cell.Containers, HasStack: l.hasDataStack, Log: x.Log})
+	l.Backups = databackup.New(databackup.Config{Store: x.Store, Blobs: x.Blobs, Data: l.DataBroker, Dir: x.Dir.Path(), Keep: x.ServiceBackups, Log: x.Log})
 	return err
 }
 
@@ -145,6 +148,7 @@ func (l *Loops) Start(live context.Context, group *errgroup.Group) {
 	group.Go(fault.Loop(live, "reach", l.Reach.Run))
 	group.Go(fault.Loop(live, "broker", l.Brokers.Run))
 	l.DataBroker.Start(live, group)
+	group.Go(fault.Loop(live, "databackup", adopted(l.Backups.Run)))
 	group.Go(fault.Loop(live, "routes", l.Ingress.Run))
 	group.Go(fault.Loop(live, "sleep", adopted(l.Sleep.Run)))
 	group.Go(fault.Loop(live, "deploy", adopted(l.Deploys.Run)))
