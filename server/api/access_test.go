@@ -64,6 +64,9 @@ var attempts = map[string]attempt{
 	"POST /v1/deployments/{name}/tasks":                                      {"/v1/deployments/nats/tasks", `{"kind": "start"}`, 202, platform},
 	"DELETE /v1/deployment_tasks/{number}":                                   {"/v1/deployment_tasks/1", "", 200, platform},
 	"POST /v1/droplets/{guid}/images":                                        {"/v1/droplets/droplet-1/images", "", 200, inSpace},
+	"POST /v1/service_instances/{guid}/backups":                              {"/v1/service_instances/db-1/backups", "", 202, inSpace},
+	"POST /v1/service_instances/{guid}/actions/restore":                      {"/v1/service_instances/db-1/actions/restore", `{"backup": {"guid": "backup-1"}}`, 202, inSpace},
+	"DELETE /v1/service_backups/{guid}":                                      {"/v1/service_backups/backup-1", "", 204, inSpace},
 	"DELETE /v1/disks/{guid}":                                                {"/v1/disks/disk-1", "", 204, platform},
 	"POST /v3/apps":                                                          {"/v3/apps", `{"name": "new", ` + toSpace + `}`, 201, namedSpace},
 	"PATCH /v3/apps/{guid}":                                                  {"/v3/apps/app-1", labels, 200, inSpace},
@@ -256,6 +259,7 @@ func seedAccess(tx *store.Tx) error {
 		func() error { return seedBroker(tx) },
 		func() error { return store.FeatureFlags.Put(tx, &cf.FeatureFlag{Name: "route_sharing", Enabled: true}) },
 		func() error { return seedServices(tx) },
+		func() error { return seedBackup(tx) },
 		func() error { return store.OrgQuotas.Insert(tx, &cf.OrgQuota{Resource: guid("quota-2"), Name: "q2"}) },
 		func() error {
 			return store.SpaceQuotas.Insert(tx, &cf.SpaceQuota{Resource: guid("space-quota-1"), Name: "sq", OrgGUID: "org-1", Limits: cf.QuotaLimits{PaidServices: true}})

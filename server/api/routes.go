@@ -145,6 +145,12 @@ func (s *Server) routes() []route {
 		{"DELETE /v1/deployment_tasks/{number}", admin, inTx(cancelBOSHTask)},
 		{"POST /v1/droplets/{guid}/images", develop, packDroplet},
 		{"GET /v1/droplets/{guid}/images/{image}/layers/{layer}", authz.SpaceReader &^ authz.SpaceSupporter, inTx(downloadPackedLayer)},
+		{"GET /v1/service_instances/{guid}/backups", read, inTx(listOf(findInstance, store.DataBackups, viewBackup, "service_instance_guids"))},
+		{"POST /v1/service_instances/{guid}/backups", develop, inTx(createBackup)},
+		{"POST /v1/service_instances/{guid}/actions/restore", develop, inTx(restoreBackup)},
+		{"GET /v1/service_backups/{guid}", read, inTx(showFound(findBackup, viewBackup))},
+		{"DELETE /v1/service_backups/{guid}", develop, inTx(deleteBackup)},
+		{"GET /v1/service_backups/{guid}/download", commandReader, recorded(downloadBackup)},
 		{"GET /v1/disks", wide, inTx(byAdmin(listBOSHDisks))},
 		{"DELETE /v1/disks/{guid}", admin, inTx(byAdmin(deleteBOSHDisk))},
 

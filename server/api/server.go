@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -63,6 +64,9 @@ type Config struct {
 	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error)
 	// PackedLayer opens a layer of an image of a droplet; both are digests.
 	PackedLayer func(d *cf.Droplet, image, layer string) (*os.File, error)
+
+	// ReadBackup writes the content of a backup of a service instance.
+	ReadBackup func(b *cf.DataBackup, to io.Writer) error
 
 	SSH SSHInfo
 }

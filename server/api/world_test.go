@@ -155,6 +155,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		Authenticate: ua.Verify, Slots: w.slots,
 		Stats:      func(string) (lrp.Stats, bool) { return w.usage, true },
 		Retire:     func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
+		ReadBackup: func(b *cf.DataBackup, to io.Writer) error { _, err := to.Write(make([]byte, b.Size)); return err },
 		Parameters: func(context.Context, ParameterQuery) (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },
 		RenderBOSH: func(_ context.Context, decode func(any) error) (any, error) {
 			var r kube.RenderRequest

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 
 	"cupola/server/admin/stack"
 	"cupola/server/api"
@@ -25,6 +26,7 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 		RenderBOSH: func(ctx context.Context, decode func(any) error) (any, error) {
 			return resolve.Kube(ctx, l.Director, decode)
 		},
+		ReadBackup: func(b *cf.DataBackup, to io.Writer) error { return l.Backups.Open(b, to) },
 		Parameters: func(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
 			text, err := l.Brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)
 			if e, ok := errors.AsType[*osb.Error](err); ok {

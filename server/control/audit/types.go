@@ -124,6 +124,10 @@ const (
 	ServiceInstancePurge       Type = "audit.service_instance.purge"
 	ServiceInstanceShare       Type = "audit.service_instance.share"
 	ServiceInstanceUnshare     Type = "audit.service_instance.unshare"
+	ServiceBackupCreate        Type = "audit.service_instance.backup.create"   // not CC's
+	ServiceBackupDelete        Type = "audit.service_instance.backup.delete"   // not CC's
+	ServiceBackupDownload      Type = "audit.service_instance.backup.download" // not CC's
+	ServiceBackupRestore       Type = "audit.service_instance.backup.restore"  // not CC's
 	UserProvidedCreate         Type = "audit.user_provided_service_instance.create"
 	UserProvidedUpdate         Type = "audit.user_provided_service_instance.update"
 	UserProvidedDelete         Type = "audit.user_provided_service_instance.delete"
@@ -162,7 +166,7 @@ func list() map[Type]bool {
 		ServiceOfferingDelete, ServicePlanCreate, ServicePlanUpdate, ServicePlanDelete, ServicePlanVisibilityUpdate,
 		ServicePlanVisibilityDelete, ServiceInstanceCreate, ServiceInstanceUpdate, ServiceInstanceDelete,
 		ServiceInstanceStartCreate, ServiceInstanceStartUpdate, ServiceInstanceStartDelete, ServiceInstancePurge,
-		ServiceInstanceShare, ServiceInstanceUnshare, UserProvidedCreate, UserProvidedUpdate, UserProvidedDelete,
+		ServiceInstanceShare, ServiceInstanceUnshare, ServiceBackupCreate, ServiceBackupDelete, ServiceBackupDownload, ServiceBackupRestore, UserProvidedCreate, UserProvidedUpdate, UserProvidedDelete,
 		UserProvidedShow,
 	} {
 		all[t] = true
