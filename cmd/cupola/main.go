@@ -50,6 +50,8 @@ type cli struct {
 	Restore backups.RestoreCmd `cmd:"" help:"Restore a data directory from a backup."`
 	Broker  stacks.BrokerCmd   `cmd:"" help:"Prepare and inspect the built-in service broker ('serve --data-services' enables it)."`
 
+	Services backups.ServicesCmd `cmd:"" help:"Back up and restore service instances of the built-in broker."`
+
 	Install   installCmd   `cmd:"" help:"Install cupola as a systemd service."`
 	Uninstall uninstallCmd `cmd:"" help:"Remove the systemd service and stop its apps."`
 	Upgrade   upgradeCmd   `cmd:"" help:"Replace the service's binary while its apps keep running."`

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strings"
 	"text/tabwriter"
 
 	"cupola/cmd/cupola/capi"
@@ -14,44 +13,17 @@ import (
 // appFlags name an app.
 type appFlags struct {
 	capi.Flags
-	App   string `arg:"" help:"The app's name."`
-	Org   string `help:"The app's org, if the app's name is not unique." short:"o"`
-	Space string `help:"The app's space, if the app's name is not unique." short:"s"`
+	capi.Place
+	App string `arg:"" help:"The app's name."`
 }
 
-// find gives the client and the path of the app in the API.
+// find gives the client and the path of the app's features in the API.
 func (f *appFlags) find(ctx context.Context) (c *capi.Client, path string, err error) {
 	if c, err = f.Login(ctx); err != nil {
 		return nil, "", err
 	}
-	query := url.Values{"names": {f.App}}
-	for _, of := range []struct{ what, kind, filter, name string }{{"org", "organizations", "organization_guids", f.Org}, {"space", "spaces", "space_guids", f.Space}} {
-		if of.name == "" {
-			continue
-		}
-		found, err := capi.List[struct{ GUID string }](ctx, c, "/v3/"+of.kind+"?"+capi.Filter("names", of.name))
-		if err != nil {
-			return nil, "", err
-		}
-		var guids []string
-		for _, one := range found {
-			guids = append(guids, one.GUID)
-		}
-		if len(guids) == 0 {
-			return nil, "", fmt.Errorf("there is no %s %s", of.what, of.name)
-		}
-		query.Set(of.filter, strings.Join(guids, ","))
-	}
-	apps, err := capi.List[struct{ GUID string }](ctx, c, "/v3/apps?"+query.Encode())
-	switch {
-	case err != nil:
-		return nil, "", err
-	case len(apps) == 0:
-		return nil, "", fmt.Errorf("there is no app %s", f.App)
-	case len(apps) > 1:
-		return nil, "", fmt.Errorf("there are %d apps named %s: give --org and --space", len(apps), f.App)
-	}
-	return c, "/v3/apps/" + apps[0].GUID + "/features", nil
+	guid, err := f.Find(ctx, c, "app", "apps", f.App)
+	return c, "/v3/apps/" + guid + "/features", err
 }
 
 // feature is an app feature as the API tells it.

@@ -128,22 +128,30 @@ func Login(ctx context.Context, api, user, password string) (*Client, error) {
 // Call makes a request with a JSON body (nil: none) and decodes the answer
 // into out (nil: not at all).
 func (c *Client) Call(ctx context.Context, method, path string, body, out any) error {
+	req, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	return c.Do(req, out)
+}
+
+func (c *Client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var r io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r = bytes.NewReader(b)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.URL(path), r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	return c.Do(req, out)
+	return req, nil
 }
 
 // URL returns the URL of a path; a URL stays as it is.
