@@ -3,7 +3,9 @@ package cell
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
@@ -18,7 +20,7 @@ func (b *build) environment(u user, run lrp.Run) []string {
 	at := map[string]int{}
 	var env []string
 	for _, v := range all {
-		pair := v.Name + "=" + v.Value
+		pair := v.Name + "=" + b.withAddress(v.Value)
 		if n, ok := at[v.Name]; ok {
 			env[n] = pair
 			continue
@@ -27,6 +29,35 @@ func (b *build) environment(u user, run lrp.Run) []string {
 		env = append(env, pair)
 	}
 	return env
+}
+
+// withAddress returns text with the container's address in place of its AddressMark.
+func (b *build) withAddress(text string) string {
+	if b.full.AddressMark == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, b.full.AddressMark, b.record().Address)
+}
+
+// addressed is withAddress for the contents of files, which stay as they are.
+func (b *build) addressed(all []lrp.File) []lrp.File {
+	if b.full.AddressMark == "" {
+		return all
+	}
+	all = slices.Clone(all)
+	for n, f := range all {
+		all[n].Content = []byte(b.withAddress(string(f.Content)))
+	}
+	return all
+}
+
+// arguments are those of a process, with its path.
+func (b *build) arguments(run lrp.Run) []string {
+	all := []string{run.Path}
+	for _, a := range run.Args {
+		all = append(all, b.withAddress(a))
+	}
+	return all
 }
 
 // systemEnv are Garden's variables of a user, and Diego's of an instance.

@@ -49,7 +49,7 @@ func (b *build) makeMemory(context.Context) error {
 	}
 	b.update(func(r *record) { r.User = loginOf(b.user) })
 	for n, t := range b.full.Trees {
-		if err := files.Replace(b.guid(), treeName(n), b.user.GID, t.Files); err != nil {
+		if err := files.Replace(b.guid(), treeName(n), b.user.GID, b.addressed(t.Files)); err != nil {
 			return fmt.Errorf("write %s: %w", t.Path, err)
 		}
 	}

@@ -44,6 +44,23 @@ func TestSetLogTags(t *testing.T) {
 	})
 }
 
+// TestAddressMark is filled in in files, arguments and the environment.
+func TestAddressMark(t *testing.T) {
+	b := &build{instance: &instance{}, full: lrp.Container{RunInfo: lrp.RunInfo{AddressMark: "@IP@"}}}
+	b.rec.Address = "10.0.0.7"
+	given := []lrp.File{{Path: "a", Content: []byte("@IP@:1 and @IP@"), Program: true}}
+	if diff := cmp.Diff([]lrp.File{{Path: "a", Content: []byte("10.0.0.7:1 and 10.0.0.7"), Program: true}}, b.addressed(given)); diff != "" || string(given[0].Content) != "@IP@:1 and @IP@" {
+		t.Errorf("(-want +got):\n%s\nwhat was given: %s", diff, given[0].Content)
+	}
+	if diff := cmp.Diff([]string{"x", "--bind", "10.0.0.7:2"}, b.arguments(lrp.Run{Path: "x", Args: []string{"--bind", "@IP@:2"}})); diff != "" {
+		t.Error(diff)
+	}
+	b.full.AddressMark = ""
+	if got := b.withAddress("@IP@"); got != "@IP@" {
+		t.Errorf("got %q; want a text without a mark as it is", got)
+	}
+}
+
 func TestSetFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, dir := newMachine(t), t.TempDir()

@@ -22,7 +22,7 @@ func (b *build) processOf(u user, run lrp.Run) container.Process {
 		nofile = defaultNofile
 	}
 	return container.Process{
-		Args: append([]string{run.Path}, run.Args...), Env: b.environment(u, run), Cwd: u.path(run.Dir),
+		Args: b.arguments(run), Env: b.environment(u, run), Cwd: u.path(run.Dir),
 		UID: u.UID, GID: u.GID, Groups: u.Groups, Nofile: nofile, Nproc: run.Nproc, Core: run.Core,
 		Capabilities: run.Capabilities,
 	}

@@ -21,6 +21,9 @@ type RunInfo struct {
 	Files []File
 	// Trees are shown read-only, each at its own path. They are in memory, too.
 	Trees []Tree
+	// AddressMark stands for the container's address in Trees, and in arguments and
+	// environments of its processes. "" is none.
+	AddressMark string
 
 	Env      []EnvVar // later entries win
 	Setup    Action   // before all else; a failure ends the container

@@ -1,19 +1,16 @@
 package bosh
 
 import (
+	"cupola/server/bosh/bpm"
 	"cupola/server/bosh/erb"
 	"cupola/server/bosh/link"
 	"cupola/server/bosh/manifest"
 )
 
-// PlaceholderIP stands for an instance's address in files that are rendered
-// before it is known.
-const PlaceholderIP = "@@SPEC_IP@@"
-
 // context is what the templates of a job see for an instance.
 func (r *resolution) context(g *group, j *job, i manifest.Instance) *erb.Context {
 	address := r.m.Names().Service(g.Name, i.Index)
-	ip := PlaceholderIP
+	ip := bpm.AddressMark
 	if r.IP != nil {
 		ip = r.IP(g.Name, i.Index)
 	}
@@ -23,13 +20,20 @@ func (r *resolution) context(g *group, j *job, i manifest.Instance) *erb.Context
 		for n, role := range roles {
 			all[n] = role
 		}
-		networks[name] = map[string]any{"ip": ip, "dns_record_name": address, "default": all, "type": "dynamic"}
+		// The gateway is the director's for an address that it does not know, either
+		// (bosh-director: deployment_plan/instance_spec.rb).
+		networks[name] = map[string]any{"ip": ip, "netmask": "255.255.255.255", "gateway": "127.0.0.1", "dns_record_name": address,
+			"default": all, "type": "dynamic", "cloud_properties": map[string]any{}}
 	}
+	both := []string{"dns", "gateway"} // what an only network is the default for
 	for _, n := range g.Networks {
+		if len(g.Networks) == 1 && n.Default == nil {
+			n.Default = both
+		}
 		network(n.Name, n.Default)
 	}
 	if len(networks) == 0 {
-		network("default", []string{"dns", "gateway"})
+		network("default", both)
 	}
 	az := any(nil)
 	if i.AZ != "" {
@@ -39,7 +43,7 @@ func (r *resolution) context(g *group, j *job, i manifest.Instance) *erb.Context
 		Properties: j.properties,
 		Links:      r.links.Of[link.Consumer{Group: g.Name, Job: j.Name}],
 		Spec: map[string]any{
-			"name": link.InstanceName(g.Name, j.Name), "id": link.InstanceID(g.Name, j.Name, i.Index), "index": i.Index,
+			"name": g.Name, "id": link.InstanceID(g.Name, j.Name, i.Index), "index": i.Index,
 			"az": az, "bootstrap": i.Index == 0, "address": address, "ip": ip, "deployment": r.m.Name, "networks": networks,
 			"job":             map[string]any{"name": j.Name},
 			"release":         map[string]any{"name": j.Release, "version": j.version},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cupola/server/bosh"
+	"cupola/server/bosh/bpm"
 )
 
 // maxSecretBytes bounds the values of one Secret: Kubernetes takes 1 MiB.
@@ -74,7 +75,7 @@ func (g *group) fileSecrets() error {
 		g.files.secrets = append(g.files.secrets, fileSecret{secret, all[:n]})
 		for _, f := range all[:n] {
 			g.files.own = g.files.own || f.index != everyone
-			g.files.differ = g.files.differ || f.index != everyone || bytes.Contains(f.content, []byte(bosh.PlaceholderIP))
+			g.files.differ = g.files.differ || f.index != everyone || bytes.Contains(f.content, []byte(bpm.AddressMark))
 		}
 		all = all[n:]
 	}

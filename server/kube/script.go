@@ -23,7 +23,7 @@ if [ -d all ]; then cp -RL all/. ` + jobsDir + `/; fi
 	copyOwn = `if [ ! -d "$POD_ORDINAL" ]; then echo "instance $POD_ORDINAL was not rendered: render the deployment with as many instances" >&2; exit 1; fi
 cp -RL "$POD_ORDINAL"/. ` + jobsDir + `/
 `
-	fillIP = `grep -rl ` + bosh.PlaceholderIP + ` ` + jobsDir + ` | while IFS= read -r f; do sed -i "s/` + bosh.PlaceholderIP + `/$POD_IP/g" "$f"; done
+	fillIP = `grep -rl ` + bpm.AddressMark + ` ` + jobsDir + ` | while IFS= read -r f; do sed -i "s/` + bpm.AddressMark + `/$POD_IP/g" "$f"; done
 `
 )
 

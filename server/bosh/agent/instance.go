@@ -76,7 +76,7 @@ func limit(run *lrp.RunInfo, p *Process) {
 func (i Instance) container(j *Job) lrp.RunInfo {
 	return lrp.RunInfo{
 		RootFS: j.Image, ImageUsername: j.ImageUsername, ImagePassword: j.ImagePassword,
-		Trees:  []lrp.Tree{{Path: bpm.JobDir(j.Name), Files: j.Files}},
+		Trees: []lrp.Tree{{Path: bpm.JobDir(j.Name), Files: j.Files}}, AddressMark: bpm.AddressMark,
 		Pod:    "bosh." + i.GUID,
 		DiskMB: i.dataMB(), LogRateLimitByte: -1,
 		Egress: i.Egress, EgressGroup: i.EgressGroup, PolicyGroup: i.Owner,

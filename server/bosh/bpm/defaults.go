@@ -13,6 +13,10 @@ const (
 	KillAfter     = 2 * time.Second  // of SIGQUIT
 )
 
+// AddressMark stands for an instance's address in files, arguments and environments,
+// which are rendered before it is known.
+const AddressMark = "@@SPEC_IP@@"
+
 // JobDir holds the rendered templates of a job.
 func JobDir(job string) string { return root + "/jobs/" + job }
 

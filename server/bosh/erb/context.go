@@ -14,14 +14,6 @@ type Context struct {
 	Links      map[string]link.Link
 }
 
-// job is what the templates call name: that of the job.
-func (c *Context) job() any {
-	if job, ok := c.Spec["job"].(map[string]any); ok {
-		return job["name"]
-	}
-	return nil
-}
-
 // linkValues is a link in the form that Ruby gets.
 func linkValues(l link.Link) map[string]any {
 	instances := make([]any, len(l.Instances))

@@ -38,7 +38,7 @@ func (e *expression) evaluate(c *Context) (any, error) {
 	case e.path[0] == "index":
 		return c.Spec["index"], nil
 	}
-	return c.job(), nil
+	return c.Spec["name"], nil
 }
 
 func (e *expression) look(properties map[string]any) (any, error) {

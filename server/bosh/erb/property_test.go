@@ -112,7 +112,7 @@ func TestManyTemplates(t *testing.T) {
 	}
 	start := time.Now()
 	out, err := Render(t.Context(), all, ruby)
-	if err != nil || len(out) != len(all) || !strings.HasPrefix(string(out[9]), "4231\nline NATS-NATS\n") {
+	if err != nil || len(out) != len(all) || !strings.HasPrefix(string(out[9]), "4231\nline SERVERS\n") {
 		t.Fatalf("got %d, %v", len(out), err)
 	}
 	t.Logf("rendered %d templates in %v", len(all), time.Since(start))

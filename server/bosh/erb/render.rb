@@ -25,14 +25,39 @@ Encoding.default_internal = nil
 ANSWERS = $stdout.dup.tap { |io| io.sync = true }
 $stdout.reopen($stderr)
 
+# As active_support/core_ext/object/blank, which BOSH loads for templates.
 class Object
   def blank?
-    respond_to?(:empty?) ? empty? : !self
-  end unless method_defined?(:blank?)
+    respond_to?(:empty?) ? !!empty? : !self
+  end
 
   def present?
     !blank?
-  end unless method_defined?(:present?)
+  end
+
+  def presence
+    self if present?
+  end
+end
+
+class String
+  def blank?
+    match?(/\A[[:space:]]*\z/)
+  end
+end
+
+class Numeric
+  def blank?
+    false
+  end
+end
+
+# The spec, in which methods(false) are the names of its fields, as templates
+# expect: spec.networks.methods(false).
+class Spec < OpenStruct
+  def methods(regular = true)
+    regular ? super : to_h.keys
+  end
 end
 
 # What follows an if_p or if_link whose block has run.
@@ -51,7 +76,7 @@ end
 # What follows one whose block has not run.
 class Open
   def initialize(context)
-    @context = context
+    @context = context # where else_if_p looks: a template, a link or an instance
   end
 
   def else
@@ -81,7 +106,7 @@ module Lookup
 
   def if_p(*names)
     values = names.map { |name| find(name) }
-    return Open.new(@context || self) if values.any?(&:nil?)
+    return Open.new(self) if values.any?(&:nil?)
     yield(*values)
     Done.new
   end
@@ -99,8 +124,7 @@ class LinkInstance
   attr_reader :name, :id, :index, :az, :address, :bootstrap, :properties
   alias raw_properties properties
 
-  def initialize(context, values, properties)
-    @context = context
+  def initialize(values, properties)
     @name, @id, @index, @az, @address, @bootstrap = values.values_at('name', 'id', 'index', 'az', 'address', 'bootstrap')
     @properties = properties
   end
@@ -112,11 +136,10 @@ class Link
   attr_reader :instances, :properties
   alias raw_properties properties
 
-  def initialize(context, values)
-    @context = context
+  def initialize(values)
     @address = values['address']
     @properties = values['properties'] || {}
-    @instances = values['instances'].map { |each| LinkInstance.new(context, each, @properties) }
+    @instances = values['instances'].map { |each| LinkInstance.new(each, @properties) }
   end
 
   # One name leads to all instances that are ready, whichever are asked for.
@@ -133,11 +156,11 @@ class Context
   def initialize(values)
     @raw_spec, @raw_properties, @raw_links = values
     @index = @raw_spec['index']
-    @name = (@raw_spec['job'] || {})['name']
+    @name = @raw_spec['name']
   end
 
   def spec
-    @spec ||= open_struct(@raw_spec)
+    @spec ||= open_struct(@raw_spec.merge('properties' => @raw_properties), Spec)
   end
 
   def properties
@@ -146,7 +169,7 @@ class Context
 
   def link(name)
     values = @raw_links[name] or raise "Can't find link '#{name}'"
-    Link.new(self, values)
+    Link.new(values)
   end
 
   def if_link(name)
@@ -166,10 +189,10 @@ class Context
 
   private
 
-  def open_struct(value)
+  def open_struct(value, kind = OpenStruct)
     case value
-    when Hash then OpenStruct.new(value.transform_values { |inner| open_struct(inner) })
-    when Array then value.map { |inner| open_struct(inner) }
+    when Hash then kind.new(value.transform_values { |inner| open_struct(inner, kind) })
+    when Array then value.map { |inner| open_struct(inner, kind) }
     else value
     end
   end

@@ -42,7 +42,7 @@ func hostRuby(t testing.TB) Ruby {
 func example() *Context {
 	return &Context{
 		Spec: map[string]any{
-			"name": "nats-nats", "index": 1, "id": "nats-1-nats", "az": "z1", "bootstrap": false, "address": "d-nats-1", "ip": "10.0.0.1",
+			"name": "servers", "index": 1, "id": "nats-1-nats", "az": "z1", "bootstrap": false, "address": "d-nats-1", "ip": "10.0.0.1",
 			"job":      map[string]any{"name": "nats"},
 			"networks": map[string]any{"default": map[string]any{"ip": "10.0.0.1"}},
 		},
@@ -80,7 +80,7 @@ var goldens = []struct {
 	{"not declared", "a\n\n<%= p('a.b-c') %>", "!:3: Can't find property 'a.b-c'", true},
 	{"none of several", `<%= p(["none", "x"]) %>`, `!:1: Can't find property '["none", "x"]'`, false},
 	{"below a text", `<%= p("text.a", "z") %>`, "a", false},
-	{"spec", `<%= spec.index %> <%= spec.networks.default.ip %> <%= spec.az %> <%= spec.bootstrap %> <%= name %>/<%= index %>`, "1 10.0.0.1 z1 false nats/1", true},
+	{"spec", `<%= spec.index %> <%= spec.networks.default.ip %> <%= spec.az %> <%= spec.bootstrap %> <%= name %>/<%= index %>`, "1 10.0.0.1 z1 false servers/1", true},
 	{"unknown spec", `<%= spec.release %>.`, ".", false},
 	{"below unknown spec", `<%= spec.release.version %>.`, "!:1: undefined method", false},
 	{"link", `<%= link("db").p("user.name") %>@<%= link('db').address %>:<%= link("db").p("port", 1) %>`, "u@d-db:5432", true},
@@ -99,6 +99,13 @@ var goldens = []struct {
 	{"else of else", `<% if_p("none") { }.else_if_link("x") { }.else do %>none<% end %>`, "none", false},
 	{"if_link", `<% if_link("db") do |db| %><%= db.instances.map(&:address).join(",") %> <%= db.if_p("port") { |p| p }.class %><% end %>`, "d-db-0,d-db-1 Done", false},
 	{"instance of a link", `<%= link("db").instances[0].p("port") %>`, "5432", false},
+	// What bosh-template of the director makes of them, too (bosh: src/bosh-common/lib/bosh/common/template).
+	{"else_if_p of a link", `<% link("db").if_p("no") { }.else_if_p("user.name") do |user| %><%= user %><% end.else do %>none<% end %>`, "u", false},
+	{"else_if_p of a link is of no property of the job", `<% link("db").if_p("no") { }.else_if_p("ratio") do |r| %><%= r %><% end.else do %>none<% end %>`, "none", false},
+	{"blank", `<%= [nil, "", " \n", [], {}, false, 0, "a"].map(&:blank?).join(" ") %>`, "true true true true true true false false", false},
+	{"presence", `<%= [" ", "a", [], [1], 0].map(&:presence).inspect %> <%= "a".present? %>`, `[nil, "a", nil, [1], 0] true`, false},
+	{"networks of a spec", `<%= spec.networks.methods(false).first %> <%= spec.networks.send(spec.networks.methods(false).first).ip %> <%= spec.networks.to_h.values.first.ip %> <%= spec.networks.marshal_dump.keys.inspect %>`, "default 10.0.0.1 10.0.0.1 [:default]", false},
+	{"properties of the spec", `<%= spec.properties.tls.key.lines.length %>`, "2", false},
 	{"properties", `<%= properties.tls.key.lines.length %> <%= properties.none.inspect %> <%= raw_properties["port"] %>`, "2 nil 4222", false},
 	{"libraries", `<%= JSON.dump([1]) %> <%= Shellwords.escape("a b") %> <%= {"a"=>1}.to_yaml.strip.inspect %> <%= "".blank? %> <%= URI("http://x").host %>`, `[1] a\ b "---\na: 1" true x`, false},
 	{"method", "<% def twice(x); x * 2; end -%>\n<%= twice(p('port')) %>", "8444", false},

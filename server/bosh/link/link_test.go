@@ -108,8 +108,8 @@ func TestResolveGivesInstances(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Instance{
-		{Name: "store-db2", ID: "store-0-db2", Address: "d-store-0", AZ: "z1", Bootstrap: true},
-		{Name: "store-db2", ID: "store-1-db2", Address: "d-store-1", Index: 1},
+		{Name: "store", ID: "store-0-db2", Address: "d-store-0", AZ: "z1", Bootstrap: true},
+		{Name: "store", ID: "store-1-db2", Address: "d-store-1", Index: 1},
 	}
 	if l := of(got)["db"]; l.Address != "d-store" || !cmp.Equal(l.Instances, want) {
 		t.Errorf("got %+v", l)

@@ -57,7 +57,7 @@ func (r *resolver) offer(g Group, j Job, p Provider, properties []string) {
 	p.Deployment, p.Group, p.Job, p.networks = r.in.Name, g.Name, j.Name, g.Networks
 	p.Link = Link{Address: g.Address, Properties: values}
 	for _, i := range g.Instances {
-		i.Name, i.ID = InstanceName(g.Name, j.Name), InstanceID(g.Name, j.Name, i.Index)
+		i.Name, i.ID = g.Name, InstanceID(g.Name, j.Name, i.Index)
 		p.Link.Instances = append(p.Link.Instances, i)
 	}
 	r.out.Providers = append(r.out.Providers, p)
@@ -84,10 +84,6 @@ func (p Provider) String() string {
 	}
 	return s + fmt.Sprintf(" from job '%s' in instance group '%s' in deployment '%s'", p.Job, p.Group, p.Deployment)
 }
-
-// InstanceName is what the instances of a job of a group are called in its spec
-// and in links: cf-operator's names.
-func InstanceName(group, job string) string { return group + "-" + job }
 
 // InstanceID returns the ID of an instance of a group's job.
 func InstanceID(group, job string, index int) string {

@@ -15,8 +15,8 @@ var quarksNames = []string{"quarks", "bosh_containerization"}
 // quarks, or bosh_containerization of old.
 type Quarks struct {
 	At
-	Ports         []Port
-	Run           Run
+	Ports []Port
+	Run   Run
 	// Processes is bpm.processes: merged by name over the release's own. NoProcesses
 	// says that the list is there and empty, so a job without bpm.yml runs none.
 	Processes     []map[string]any
