@@ -17,6 +17,8 @@ type Deployment struct {
 	// other deployments.
 	Provides []link.Provider
 	Aliases  []manifest.Alias // further names in DNS
+	// Foreign are the texts in links of other deployments: any may be a secret.
+	Foreign []string
 }
 
 // Group is an instance group.

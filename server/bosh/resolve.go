@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"cupola/server/bosh/erb"
@@ -26,7 +27,7 @@ type Resolver struct {
 	Ruby erb.Ruby
 	// Shared are the links of other deployments; nil: there are none.
 	Shared func(deployment string) (providers []link.Provider, exists bool)
-	// IP is the address of an instance; nil has templates see PlaceholderIP.
+	// IP is the address of an instance; nil has templates see bpm.AddressMark.
 	IP func(group string, index int) string
 }
 
@@ -51,6 +52,7 @@ type resolution struct {
 	aliases []manifest.Alias
 	groups  []*group
 	links   link.Links
+	foreign []string // texts in links of other deployments
 }
 
 type group struct {
@@ -121,7 +123,7 @@ func (r *resolution) read(ctx context.Context) error {
 
 // link finds properties and links.
 func (r *resolution) link(context.Context) error {
-	in := link.Deployment{Name: r.m.Name, Shared: r.Shared}
+	in := link.Deployment{Name: r.m.Name, Shared: r.shared}
 	for _, g := range r.groups {
 		of := link.Group{Name: g.Name, Address: r.m.Names().Group(g.Name)}
 		for _, n := range g.Networks {
@@ -141,6 +143,37 @@ func (r *resolution) link(context.Context) error {
 		j.properties, err = visible(j.release, j.Properties)
 		return err
 	}))
+}
+
+// shared is Shared; it notes the texts in the properties.
+func (r *resolution) shared(deployment string) ([]link.Provider, bool) {
+	if r.Shared == nil {
+		return nil, false
+	}
+	all, exists := r.Shared(deployment)
+	for _, p := range all {
+		if p.Shared {
+			r.foreign = append(r.foreign, texts(map[string]any(p.Link.Properties))...)
+		}
+	}
+	return all, exists
+}
+
+// texts are all in a value but the keys of its maps.
+func texts(v any) (all []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, item := range v {
+			all = append(all, texts(item)...)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, texts(v[key])...)
+		}
+	}
+	return all
 }
 
 // render renders all templates of all instances at once.
@@ -181,7 +214,7 @@ func (r *resolution) finish(context.Context) error {
 }
 
 func (r *resolution) deployment() *Deployment {
-	d := &Deployment{Name: r.m.Name, Tags: r.m.Tags, Provides: r.links.Providers, Aliases: r.aliases}
+	d := &Deployment{Name: r.m.Name, Tags: r.m.Tags, Provides: r.links.Providers, Aliases: r.aliases, Foreign: r.foreign}
 	for _, g := range r.groups {
 		d.Groups = append(d.Groups, r.group(g))
 	}

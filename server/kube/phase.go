@@ -24,21 +24,3 @@ func FullOf(o Object) (Object, bool) {
 	full["spec"] = spec
 	return full, true
 }
-
-// Hidden are the objects with placeholders for what Secrets hold.
-func Hidden(all []Object) []Object {
-	shown := make([]Object, len(all))
-	for i, o := range all {
-		if shown[i] = o; o.Kind() != "Secret" {
-			continue
-		}
-		secret, values := copied(o), doc{}
-		for key := range o.Map("data") {
-			values[key] = placeholder
-		}
-		delete(secret, "data")
-		secret["stringData"] = values
-		shown[i] = secret
-	}
-	return shown
-}

@@ -77,6 +77,9 @@ func Render(in Input, o Options) ([]Object, []Warning, error) {
 			return nil, nil, fmt.Errorf("instance group %q: %w", in.Groups[i].Name, err)
 		}
 	}
+	if !o.WithSecrets {
+		r.hide()
+	}
 	all, err := sorted(r.objects)
 	return all, r.warnings, err
 }

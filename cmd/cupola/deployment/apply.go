@@ -35,20 +35,19 @@ func (c *deployCmd) toKubernetes(e *command.Env) error {
 	if c.Prune && c.Phase == string(kube.Canary) {
 		return errors.New("--prune with --phase canary would delete objects that other instances still use: give --phase both or full")
 	}
+	r := &renderer{env: e, source: &c.sourceFlags, lenient: c.Lenient, rotate: c.Rotate}
+	if err := r.read(); err != nil {
+		return err
+	}
 	cluster, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	api, err := c.Login(e.Ctx)
-	if err != nil {
-		return err
-	}
-	r := &renderer{env: e, api: api, source: &c.sourceFlags, lenient: c.Lenient, rotate: c.Rotate}
-	if err := r.read(); err != nil {
+	if r.api, err = c.Login(e.Ctx); err != nil {
 		return err
 	}
 	o := c.options()
-	o.WithSecrets, o.Phase = true, kube.Full
+	o.WithSecrets, o.Phase = !c.DryRun, kube.Full
 	if c.Phase != string(kube.Full) {
 		o.Phase = kube.Canary
 	}
@@ -64,7 +63,7 @@ func (c *deployCmd) toKubernetes(e *command.Env) error {
 		return err
 	}
 	if c.DryRun {
-		if err := kube.Write(e.Out, kube.Hidden(objects)); err != nil || !c.Prune {
+		if err := kube.Write(e.Out, objects); err != nil || !c.Prune {
 			return err
 		}
 		stale, err := cluster.Stale(e.Ctx, r.name, objects)

@@ -53,12 +53,11 @@ func (c *renderCmd) Run(e *command.Env) error {
 	}
 	o := c.options()
 	o.Phase, o.WithSecrets, o.Known = kube.Phase(c.Phase), c.WithSecrets, known
-	api, err := c.Login(e.Ctx)
-	if err != nil {
+	r := renderer{env: e, source: &c.sourceFlags, lenient: c.Lenient}
+	if err := r.read(); err != nil {
 		return err
 	}
-	r := renderer{env: e, api: api, source: &c.sourceFlags, lenient: c.Lenient}
-	if err := r.read(); err != nil {
+	if r.api, err = c.Login(e.Ctx); err != nil {
 		return err
 	}
 	objects, err := r.render(e.Ctx, o, nil)
