@@ -5,183 +5,39 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"mime/multipart"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
+
+	"cupola/cmd/cupola/capi"
 )
 
 // Client makes calls of the v3 API.
-type Client struct {
-	API   string // base URL
-	Token string
-	HTTP  *http.Client
-}
+type Client struct{ capi.Client }
 
 // UserAgent makes the daemon hold its answers until there is news.
-const UserAgent = "cupola/1"
+const UserAgent = capi.UserAgent
 
 // Doc is a JSON object.
-type Doc = map[string]any
+type Doc = capi.Doc
 
 // Login gets a token with a user's password.
 func Login(ctx context.Context, api, user, password string) (*Client, error) {
-	c := &Client{API: api, HTTP: &http.Client{}}
-	form := url.Values{"grant_type": {"password"}, "username": {user}, "password": {password}}
-	req, err := http.NewRequestWithContext(ctx, "POST", c.API+"/oauth/token", strings.NewReader(form.Encode()))
+	c, err := capi.Login(ctx, api, user, password)
 	if err != nil {
 		return nil, err
 	}
-	req.SetBasicAuth("cf", "")
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	var answer struct {
-		Token string `json:"access_token"`
-	}
-	if err := c.Do(req, &answer); err != nil {
-		return nil, fmt.Errorf("log in as %s at %s: %w", user, c.API, err)
-	}
-	if answer.Token == "" {
-		return nil, fmt.Errorf("log in as %s at %s: the answer has no token", user, c.API)
-	}
-	c.Token = answer.Token
-	return c, nil
-}
-
-// Call makes a request with a JSON body (nil: none) and decodes the answer
-// into out (nil: ignores it).
-func (c *Client) Call(ctx context.Context, method, path string, body, out any) error {
-	var r io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		r = bytes.NewReader(b)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.URL(path), r)
-	if err != nil {
-		return err
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	return c.Do(req, out)
-}
-
-// URL is that of a path. A link of an answer is a URL already.
-func (c *Client) URL(path string) string {
-	if strings.HasPrefix(path, "http") {
-		return path
-	}
-	return c.API + path
-}
-
-// Do sends a request and decodes the answer into out (nil: ignores it).
-func (c *Client) Do(req *http.Request, out any) error {
-	res, err := c.Send(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if out == nil {
-		_, err = io.Copy(io.Discard, res.Body)
-		return err
-	}
-	return json.NewDecoder(res.Body).Decode(out)
-}
-
-// Send sends a request. A status of 400 and above becomes an error with the
-// server's words.
-func (c *Client) Send(req *http.Request) (*http.Response, error) {
-	req.Header.Set("User-Agent", UserAgent)
-	if c.Token != "" {
-		req.Header.Set("Authorization", "bearer "+c.Token)
-	}
-	res, err := c.HTTP.Do(req)
-	if err != nil || res.StatusCode < 400 {
-		return res, err
-	}
-	defer res.Body.Close()
-	var body struct {
-		Errors      []struct{ Detail string }
-		Description string `json:"error_description"`
-	}
-	text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-	if json.Unmarshal(text, &body) != nil || len(body.Errors) == 0 && body.Description == "" {
-		return nil, fmt.Errorf("%s: %s", res.Status, bytes.TrimSpace(text))
-	}
-	if body.Description != "" {
-		return nil, errors.New(body.Description)
-	}
-	return nil, details(body.Errors)
-}
-
-func details(all []struct{ Detail string }) error {
-	var texts []string
-	for _, e := range all {
-		texts = append(texts, e.Detail)
-	}
-	return errors.New(strings.Join(texts, "; "))
-}
-
-// First returns the GUID of the first resource of a list.
-func (c *Client) First(ctx context.Context, what, path string) (string, error) {
-	var page struct{ Resources []struct{ GUID string } }
-	if err := c.Call(ctx, "GET", path, nil, &page); err != nil {
-		return "", err
-	}
-	if len(page.Resources) == 0 {
-		return "", fmt.Errorf("there is no %s", what)
-	}
-	return page.Resources[0].GUID, nil
+	return &Client{*c}, nil
 }
 
 // List returns all resources of a list.
 func List[T any](ctx context.Context, c *Client, path string) (all []T, err error) {
-	for path != "" {
-		var page struct {
-			Pagination struct{ Next struct{ Href string } }
-			Resources  []T
-		}
-		if err := c.Call(ctx, "GET", path, nil, &page); err != nil {
-			return nil, err
-		}
-		all, path = append(all, page.Resources...), page.Pagination.Next.Href
-	}
-	return all, nil
+	return capi.List[T](ctx, &c.Client, path)
 }
 
 // ToOne is a relationship as requests write it.
-func ToOne(guid string) Doc { return Doc{"data": Doc{"guid": guid}} }
-
-// Job waits for the job of a 202.
-func (c *Client) Job(ctx context.Context, location string) error {
-	for {
-		var j struct {
-			State  string
-			Errors []struct{ Detail string }
-		}
-		if err := c.Call(ctx, "GET", location, nil, &j); err != nil {
-			return err
-		}
-		switch j.State {
-		case "COMPLETE":
-			return nil
-		case "FAILED":
-			return details(j.Errors)
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
+func ToOne(guid string) Doc { return capi.ToOne(guid) }
 
 // ApplyManifest applies a manifest to a space, and waits for the job.
 func (c *Client) ApplyManifest(ctx context.Context, space string, manifest []byte) error {

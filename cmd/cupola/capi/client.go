@@ -89,12 +89,12 @@ func (f *Flags) FindPassword() (string, error) {
 // Client makes calls of the v3 API.
 type Client struct {
 	API   string // base URL
-	token string
+	Token string
 	HTTP  *http.Client
 }
 
-// userAgent makes the daemon hold its answers until there is news.
-const userAgent = "cupola/1"
+// UserAgent makes the daemon hold its answers until there is news.
+const UserAgent = "cupola/1"
 
 // Doc is a JSON object.
 type Doc = map[string]any
@@ -121,7 +121,7 @@ func Login(ctx context.Context, api, user, password string) (*Client, error) {
 	case answer.Token == "":
 		return nil, c.stranger()
 	}
-	c.token = answer.Token
+	c.Token = answer.Token
 	return c, nil
 }
 
@@ -182,9 +182,9 @@ func (c *Client) Do(req *http.Request, out any) error {
 // Send sends a request; an answer of 400 and above becomes an error with the
 // server's words.
 func (c *Client) Send(req *http.Request) (*http.Response, error) {
-	req.Header.Set("User-Agent", userAgent)
-	if c.token != "" {
-		req.Header.Set("Authorization", "bearer "+c.token)
+	req.Header.Set("User-Agent", UserAgent)
+	if c.Token != "" {
+		req.Header.Set("Authorization", "bearer "+c.Token)
 	}
 	res, err := c.HTTP.Do(req)
 	if err != nil {

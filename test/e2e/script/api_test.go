@@ -103,7 +103,9 @@ func (s *session) note(res *http.Response, text []byte) outcome {
 func logInAs(ts *testscript.TestScript, s *session, args []string) outcome {
 	switch {
 	case len(args) == 1 && args[0] == "-":
-		s.client = &e2e.Client{API: s.client.API, HTTP: s.client.HTTP}
+		anonymous := *s.client
+		anonymous.Token = ""
+		s.client = &anonymous
 		return outcome{}
 	case len(args) != 2:
 		ts.Fatalf("usage: as USER PASSWORD")
