@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cupola/test/freeport"
 )
 
 // app is a droplet's process, started by the launcher.
@@ -45,7 +46,7 @@ func (o *output) String() string {
 // start runs command (empty takes the droplet's) in the unpacked home.
 func start(t *testing.T, home, command string, env ...string) *app {
 	t.Helper()
-	a := &app{t: t, port: freePort(t)}
+	a := &app{t: t, port: freeport.Find(t, 1)[0]}
 	a.cmd = exec.Command(filepath.Join(programsDir, "init"), "--", filepath.Join(programsDir, "launcher"), "app", command, "")
 	a.cmd.Dir = home
 	a.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "PORT=" + strconv.Itoa(a.port), "LANG=C.UTF-8"}, env...)
@@ -89,14 +90,4 @@ func (a *app) get(path string) (int, string) {
 func (a *app) ended() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
 	return err == nil && bytes.Contains(stat, []byte(") Z "))
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cupola/server/bulkhead"
+	"cupola/test/freeport"
 )
 
 // gated is a server with an API at api.test and apps, within the budgets of a
@@ -517,7 +518,7 @@ func TestAnAddressLeavesSlotsToOthers(t *testing.T) {
 func TestFloodOfAPort(t *testing.T) {
 	g := newGated(t, 400, Timeouts{})
 	g.two(t, nil)
-	number := freePort(t)
+	number := freeport.Find(t, 1)[0]
 	table := Table{Routes: []Route{{Port: number, AppGUID: appGUID, Endpoints: []Endpoint{tcpApp(t, "tcp")}}}}
 	other := app(t, "other", 0, nil)
 	other.AppGUID = otherApp

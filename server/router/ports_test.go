@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cupola/test/freeport"
 )
 
 // tcpApp is an instance that says its name, then echoes until its client has
@@ -40,17 +42,6 @@ func tcpApp(t *testing.T, name string) Endpoint {
 	return endpointOf(l.Addr().String(), name, 0)
 }
 
-// freePort returns a port that is free at the moment.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // portSite is a router with its ports, which end with the test.
 type portSite struct {
 	*Router
@@ -63,7 +54,7 @@ type portSite struct {
 
 func newPortSite(t *testing.T, c PortsConfig) *portSite {
 	t.Helper()
-	s := &portSite{t: t, port: freePort(t), reports: make(chan error, 10)}
+	s := &portSite{t: t, port: freeport.Find(t, 1)[0], reports: make(chan error, 10)}
 	c.Host, c.Report = "127.0.0.1", func(_ int, _ string, err error) { s.reports <- err }
 	s.Router = New(Config{Log: slog.New(slog.DiscardHandler)})
 	s.Ports = NewPorts(s.Router, c)

@@ -10,18 +10,20 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"cupola/test/freeport"
 )
 
 // namespace is that of the kubeconfig.
@@ -51,7 +53,8 @@ func Start(t testing.TB) *Plane {
 		t.Skip("needs CUPOLA_KUBE_BIN: make test-kube builds a control plane and names it")
 	}
 	p.dir = t.TempDir()
-	store, peer, port := "http://127.0.0.1:"+freePort(t), "http://127.0.0.1:"+freePort(t), freePort(t)
+	ports := freeport.Find(t, 3)
+	store, peer, port := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1]), strconv.Itoa(ports[2])
 	p.write("tokens", "token,admin,admin,system:masters\n")
 	p.write("key.pem", serviceKey(t))
 	p.Kubeconfig = p.write("kubeconfig", fmt.Sprintf(kubeconfig, port, namespace))
@@ -144,17 +147,6 @@ func (p *Plane) Until(what string, is func() bool) {
 			p.t.Fatalf("it did not come to this: %s", what)
 		}
 	}
-}
-
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 func serviceKey(t testing.TB) string {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cupola/test/e2e"
+	"cupola/test/freeport"
 )
 
 // browserScript fetches a page with Chromium, whose user has a database of certificates:
@@ -40,7 +41,7 @@ func TestBrowserTrusts(t *testing.T) {
 			t.Skipf("needs %s", program)
 		}
 	}
-	port := e2e.FreePorts(t, 1)[0]
+	port := freeport.Find(t, 1)[0]
 	d := e2e.StartDaemon(t, binary, "--https", fmt.Sprintf("127.0.0.1:%d", port))
 	d.PushProbe("probe")
 	var shop struct{ GUID string }
