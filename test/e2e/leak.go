@@ -2,20 +2,17 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"cupola/server/datadir"
 	"cupola/server/doctor"
 )
-
-// before are the leaks of this machine that were there before the tests, which
-// others left: the doctor looks at the whole of it.
-var before []doctor.Leak
 
 // NoDir is the data directory of no daemon.
 var NoDir = filepath.Join(os.TempDir(), "cupola-none")
@@ -30,7 +27,8 @@ func Leaks(binary, dataDir string) (found []doctor.Leak, err error) {
 	return found, err
 }
 
-// CheckLeaks fails a test that left something.
+// CheckLeaks fails a test that left something of a data directory's daemon. make
+// test looks at the whole machine at its end.
 func CheckLeaks(t testing.TB, binary, dataDir string) {
 	t.Helper()
 	for _, problem := range leaked(binary, dataDir) {
@@ -38,18 +36,33 @@ func CheckLeaks(t testing.TB, binary, dataDir string) {
 	}
 }
 
-// leaked finds what the tests left. Daemons of tests beside this one are killed
-// now and then, and clean up themselves.
+// leaked finds what is left of a data directory's daemon, or of those whose
+// directories' paths begin so. Other tests beside this one have their own.
 func leaked(binary, dataDir string) (problems []string) {
-	found, err := Leaks(binary, dataDir)
-	if err != nil {
+	inside, err := Leaks(binary, dataDir) // spares what the next daemon would adopt
+	outside, failed := Leaks(binary, NoDir)
+	if err := errors.Join(err, failed); err != nil {
 		problems = append(problems, fmt.Sprintf("doctor --leaks: %v", err))
 	}
-	for _, l := range found {
-		another := l.Kind == "daemon" && strings.Contains(l.Name, DaemonDir) && !strings.Contains(l.Name, dataDir)
-		if !another && !slices.Contains(before, l) {
+	for _, l := range append(inside, outside...) {
+		if l.Kind == "container" || belongs(l, datadir.OwnerOf(dataDir)) {
 			problems = append(problems, fmt.Sprintf("leaked %s", l))
 		}
 	}
 	return problems
+}
+
+// belongs reports whether a leak is of an owner: its name has a path, or the name that the owner gives.
+func belongs(l doctor.Leak, o datadir.Owner) bool {
+	switch l.Kind {
+	case "nftables table", "cgroup":
+		return l.Name == o.Table
+	case "process":
+		return strings.HasSuffix(l.Name, " in cgroup "+o.Cgroup)
+	case "link":
+		return strings.HasPrefix(l.Name, o.LinkPrefix)
+	case "address":
+		return l.Name == o.Subnet.Addr().Next().String()+" on lo"
+	}
+	return strings.Contains(l.Name, o.DataDir)
 }

@@ -11,9 +11,6 @@ import (
 // Main runs the tests of a package. At the end it stops the daemon that they
 // shared, which must leave nothing.
 func Main(m *testing.M) {
-	if binary := os.Getenv("CUPOLA"); binary != "" && os.Getenv("CUPOLA_TEST_ROOT") == "1" {
-		before, _ = Leaks(binary, NoDir) // if it fails, so do the tests
-	}
 	code := m.Run()
 	if d := shared.daemon; d != nil {
 		for _, problem := range d.stop() {

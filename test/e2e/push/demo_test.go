@@ -38,7 +38,7 @@ func demo(t *testing.T, run func(*exec.Cmd) ([]byte, error), flags ...string) {
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "cupola-demo-*")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
-	e2e.CheckLeaks(t, binary, e2e.NoDir)
+	e2e.CheckLeaks(t, binary, filepath.Join(os.TempDir(), "cupola-demo-"))
 }
 
 // withoutNetwork runs a command in a network namespace that has nothing but
@@ -133,7 +133,8 @@ func TestDemoInterrupted(t *testing.T) {
 			if fix == nil {
 				t.Fatalf("it does not say what cleans up:\n%s", &said)
 			}
-			if dir := strings.Fields(fix[2])[2]; exists(dir) {
+			dir := strings.Fields(fix[2])[2]
+			if exists(dir) {
 				if !thrice {
 					t.Errorf("left %s", dir)
 				}
@@ -143,7 +144,7 @@ func TestDemoInterrupted(t *testing.T) {
 			} else if thrice {
 				t.Log("it was done before the third")
 			}
-			e2e.CheckLeaks(t, binary, e2e.NoDir)
+			e2e.CheckLeaks(t, binary, dir)
 		})
 	}
 }

@@ -35,6 +35,7 @@ func TestDoctorStartsContainers(t *testing.T) {
 		})
 	}
 	e2e.CheckLeaks(t, d.Binary, d.Dir)
+	e2e.CheckLeaks(t, d.Binary, none)
 }
 
 type doctorResult struct{ Name, Level, Detail, Fix string }
