@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // app is a droplet's process, started by the launcher.
@@ -46,7 +46,7 @@ func (o *output) String() string {
 // start runs command (empty takes the droplet's) in the unpacked home.
 func start(t *testing.T, home, command string, env ...string) *app {
 	t.Helper()
-	a := &app{t: t, port: freeport.Find(t, 1)[0]}
+	a := &app{t: t, port: loopback.FreePorts(t, 1)[0]}
 	a.cmd = exec.Command(filepath.Join(programsDir, "init"), "--", filepath.Join(programsDir, "launcher"), "app", command, "")
 	a.cmd.Dir = home
 	a.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "PORT=" + strconv.Itoa(a.port), "LANG=C.UTF-8"}, env...)

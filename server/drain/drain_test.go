@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cupola/runtime/egress"
+	"cupola/test/loopback"
 )
 
 // reports gathers the reports to apps.
@@ -77,16 +78,6 @@ func accept(t *testing.T, l net.Listener) (net.Conn, *bufio.Reader) {
 	return c, bufio.NewReader(c)
 }
 
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l
-}
-
 func TestFrame(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC)
 	tests := []struct {
@@ -121,7 +112,7 @@ func TestHostname(t *testing.T) {
 // before the end is seen may be lost, so there are always more.
 func TestReconnects(t *testing.T) {
 	d, _ := open(t, true)
-	l := listen(t)
+	l := loopback.Listen(t)
 	d.Set([]Drain{{AppGUID: "a", URL: "syslog://" + l.Addr().String(), Host: "h"}})
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -143,7 +134,7 @@ func TestReconnects(t *testing.T) {
 // TestSetKeepsWhatStays has a drain in use go on when another comes.
 func TestSetKeepsWhatStays(t *testing.T) {
 	d, _ := open(t, true)
-	l := listen(t)
+	l := loopback.Listen(t)
 	one := Drain{AppGUID: "a", URL: "syslog://" + l.Addr().String()}
 	d.Set([]Drain{one, one})
 	d.Append(Message{AppGUID: "a", Text: []byte("first")})
@@ -220,7 +211,7 @@ func TestMutualTLS(t *testing.T) {
 	pair, certPEM, keyPEM := selfSigned(t)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(certPEM))
-	l := tls.NewListener(listen(t), &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool})
+	l := tls.NewListener(loopback.Listen(t), &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool})
 	d, _ := open(t, true)
 	to := Drain{AppGUID: "a", URL: "syslog-tls://" + l.Addr().String(), CA: certPEM}
 	if c, err := d.dial(t.Context(), Drain{URL: to.URL}); err == nil {

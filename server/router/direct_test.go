@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"cupola/server/bulkhead"
+	"cupola/test/loopback"
 )
 
 // directSite is a site on which nothing may come to net/http but what is meant to.
@@ -51,35 +52,22 @@ func directSite(t *testing.T, c Config, other http.HandlerFunc) (*site, net.List
 // closes it or not.
 func rawApp(t *testing.T, answer func(n int) (text string, last bool)) Endpoint {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
+	addr := loopback.Serve(t, func(conn net.Conn) {
+		defer conn.Close()
+		in := bufio.NewReader(conn)
+		for n := 0; ; n++ {
+			req, err := http.ReadRequest(in)
 			if err != nil {
 				return
 			}
-			go func() {
-				defer conn.Close()
-				in := bufio.NewReader(conn)
-				for n := 0; ; n++ {
-					req, err := http.ReadRequest(in)
-					if err != nil {
-						return
-					}
-					_, _ = io.Copy(io.Discard, req.Body)
-					text, last := answer(n)
-					if _, err := io.WriteString(conn, text); err != nil || last {
-						return
-					}
-				}
-			}()
+			_, _ = io.Copy(io.Discard, req.Body)
+			text, last := answer(n)
+			if _, err := io.WriteString(conn, text); err != nil || last {
+				return
+			}
 		}
-	}()
-	return endpointOf(l.Addr().String(), "raw", 0)
+	})
+	return endpointOf(addr.String(), "raw", 0)
 }
 
 // TestPlainRequestsAreDirect sees that plain requests do not come to net/http, and the

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"cupola/server/bulkhead"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // gated is a server with an API at api.test and apps, within the budgets of a
@@ -518,7 +518,7 @@ func TestAnAddressLeavesSlotsToOthers(t *testing.T) {
 func TestFloodOfAPort(t *testing.T) {
 	g := newGated(t, 400, Timeouts{})
 	g.two(t, nil)
-	number := freeport.Find(t, 1)[0]
+	number := loopback.FreePorts(t, 1)[0]
 	table := Table{Routes: []Route{{Port: number, AppGUID: appGUID, Endpoints: []Endpoint{tcpApp(t, "tcp")}}}}
 	other := app(t, "other", 0, nil)
 	other.AppGUID = otherApp

@@ -13,33 +13,20 @@ import (
 	"testing"
 	"time"
 
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // tcpApp is an instance that says its name, then echoes until its client has
 // ended, then says goodbye.
 func tcpApp(t *testing.T, name string) Endpoint {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				fmt.Fprintln(c, name)
-				io.Copy(c, c)
-				fmt.Fprintln(c, "bye")
-			}()
-		}
-	}()
-	return endpointOf(l.Addr().String(), name, 0)
+	addr := loopback.Serve(t, func(c net.Conn) {
+		defer c.Close()
+		fmt.Fprintln(c, name)
+		io.Copy(c, c)
+		fmt.Fprintln(c, "bye")
+	})
+	return endpointOf(addr.String(), name, 0)
 }
 
 // portSite is a router with its ports, which end with the test.
@@ -54,7 +41,7 @@ type portSite struct {
 
 func newPortSite(t *testing.T, c PortsConfig) *portSite {
 	t.Helper()
-	s := &portSite{t: t, port: freeport.Find(t, 1)[0], reports: make(chan error, 10)}
+	s := &portSite{t: t, port: loopback.FreePorts(t, 1)[0], reports: make(chan error, 10)}
 	c.Host, c.Report = "127.0.0.1", func(_ int, _ string, err error) { s.reports <- err }
 	s.Router = New(Config{Log: slog.New(slog.DiscardHandler)})
 	s.Ports = NewPorts(s.Router, c)

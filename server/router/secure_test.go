@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cupola/runtime/identity"
+	"cupola/test/loopback"
 )
 
 // secureWorld is instances that speak TLS, with the authorities of instances and of
@@ -177,35 +178,19 @@ func TestImpostors(t *testing.T) {
 // closer is an address that ends each connection at once.
 func closer(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.ReadAtLeast(c, make([]byte, 1), 1)
-			if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-				c.Close()
-			}
+	return loopback.Serve(t, func(c net.Conn) {
+		_, _ = io.ReadAtLeast(c, make([]byte, 1), 1)
+		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+			c.Close()
 		}
-	}()
-	return l.Addr().String()
+	}).String()
 }
 
 // An instance refuses the router's certificate and resets the connection before the router
 // writes: the write fails with the instance's alert, not with the reset.
 func TestWriteAfterRefusal(t *testing.T) {
 	w := newSecureWorld(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := loopback.Listen(t)
 	config := &tls.Config{Certificates: []tls.Certificate{*w.issue(w.instances, "one")}}
 	clients(newAuthority(t))(config)
 	closed := make(chan error, 1)

@@ -20,6 +20,7 @@ import (
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
+	"cupola/test/loopback"
 )
 
 // ownSSHD is an sshd of an instance, which has a port of this machine and answers
@@ -41,31 +42,17 @@ func ownSSHD(t *testing.T, key ssh.Signer, user, password string, public ssh.Pub
 		},
 	}
 	config.AddHostKey(key)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				_, channels, requests, err := ssh.NewServerConn(conn, config)
-				if err != nil {
-					return
-				}
-				go ssh.DiscardRequests(requests)
-				for c := range channels {
-					echo(c)
-				}
-			}()
+	return uint16(loopback.Serve(t, func(conn net.Conn) {
+		defer conn.Close()
+		_, channels, requests, err := ssh.NewServerConn(conn, config)
+		if err != nil {
+			return
 		}
-	}()
-	return uint16(l.Addr().(*net.TCPAddr).Port)
+		go ssh.DiscardRequests(requests)
+		for c := range channels {
+			echo(c)
+		}
+	}).Port)
 }
 
 // TestDiegoUsers enters instances of LRPs as Diego's clients do, by the route

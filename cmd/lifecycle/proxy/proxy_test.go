@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"cupola/runtime/contract"
+	"cupola/test/loopback"
 )
 
 // signer is an authority of a test.
@@ -90,9 +91,9 @@ type site struct {
 
 func newSite(t *testing.T, idle time.Duration, change func(*contract.ProxyConfig)) *site {
 	t.Helper()
-	s := &site{signer: newSigner(t), t: t, served: make(chan error, 1), app: listen(t)}
+	s := &site{signer: newSigner(t), t: t, served: make(chan error, 1), app: loopback.Listen(t)}
 	go s.serveApp()
-	l := listen(t)
+	l := loopback.Listen(t)
 	s.address = l.Addr().String()
 	s.config = contract.ProxyConfig{Address: "127.0.0.1", Ports: map[uint16]uint16{portOf(l): portOf(s.app), contract.InternalTLSPort: portOf(s.app)}}
 	s.certified("instance-1")
@@ -104,16 +105,6 @@ func newSite(t *testing.T, idle time.Duration, change func(*contract.ProxyConfig
 	s.write()
 	go func() { s.served <- s.proxy.serve([]*net.TCPListener{l.(*net.TCPListener)}, idle) }()
 	return s
-}
-
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l
 }
 
 func portOf(l net.Listener) uint16 { return uint16(l.Addr().(*net.TCPAddr).Port) }

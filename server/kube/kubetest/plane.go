@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // namespace is that of the kubeconfig.
@@ -53,7 +53,7 @@ func Start(t testing.TB) *Plane {
 		t.Skip("needs CUPOLA_KUBE_BIN: make test-kube builds a control plane and names it")
 	}
 	p.dir = t.TempDir()
-	ports := freeport.Find(t, 3)
+	ports := loopback.FreePorts(t, 3)
 	store, peer, port := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1]), strconv.Itoa(ports[2])
 	p.write("tokens", "token,admin,admin,system:masters\n")
 	p.write("key.pem", serviceKey(t))

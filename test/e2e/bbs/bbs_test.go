@@ -25,7 +25,7 @@ import (
 
 	"cupola/server/bbs/bbspb"
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // bbsClient is a client of the BBS API with what `cupola credentials --bbs`
@@ -188,7 +188,7 @@ func tags(logGUID string) map[string]*bbspb.MetricTagValue {
 // TestBBS lets a client of Diego's run LRPs and tasks in real containers.
 func TestBBS(t *testing.T) {
 	t.Parallel()
-	port := freeport.Find(t, 1)[0]
+	port := loopback.FreePorts(t, 1)[0]
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--bbs", "127.0.0.1:0", "--instance-cert-life", "24s", "--tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	b := bbs(d)
 	b.must("/v1/domains/upsert", &bbspb.UpsertDomainRequest{Domain: "tests"})

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // chaosRounds is how many faults CI brings about, one of each kind; `make chaos`
@@ -78,7 +78,7 @@ const bystanderApp = "hello-static"
 // with an app that runs and three tenants.
 func startChaos(t *testing.T, r *rand.Rand) *chaos {
 	disk := e2e.NewLoopDisk(t, 16<<30) // sparse, and with room for two stagings and what runs
-	metrics := fmt.Sprintf("127.0.0.1:%d", freeport.Find(t, 1)[0])
+	metrics := fmt.Sprintf("127.0.0.1:%d", loopback.FreePorts(t, 1)[0])
 	d := disk.Start("--metrics", metrics)
 	if out, err := d.Run("push", e2e.Example(t, "static")); err != nil {
 		t.Fatalf("push: %v\n%s", err, out)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // cycleCount is how often CI pushes and deletes an app; `make chaos` does it
@@ -31,7 +31,7 @@ const cycleCount = 12
 func TestCycles(t *testing.T) {
 	t.Parallel()
 	cycles := int(environ(t, "CUPOLA_CYCLES", cycleCount))
-	binary, at := e2e.NeedBinary(t), fmt.Sprintf("127.0.0.1:%d", freeport.Find(t, 1)[0])
+	binary, at := e2e.NeedBinary(t), fmt.Sprintf("127.0.0.1:%d", loopback.FreePorts(t, 1)[0])
 	d := e2e.StartDaemon(t, binary, "--metrics", at)
 	var points []sample
 	for n := range cycles {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // sampled is an answer of the PromQL API.
@@ -28,7 +28,7 @@ type sampled struct {
 // what they know about it.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	at := fmt.Sprintf("127.0.0.1:%d", freeport.Find(t, 1)[0])
+	at := fmt.Sprintf("127.0.0.1:%d", loopback.FreePorts(t, 1)[0])
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--metrics", at)
 	d.PushProbe("probe")
 	guid := d.App("probe")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // TestTCPRoutesOutliveTheDaemon restarts a daemon, and kills it, while an app is
@@ -20,7 +20,7 @@ import (
 // no route has the port, it does not.
 func TestTCPRoutesOutliveTheDaemon(t *testing.T) {
 	binary := e2e.NeedBinary(t)
-	port := freeport.Find(t, 1)[0]
+	port := loopback.FreePorts(t, 1)[0]
 	tcp := []string{"--tcp", fmt.Sprintf("127.0.0.1:%d", port)}
 	d := e2e.StartDaemon(t, binary, tcp...)
 	d.PushProbe("probe")

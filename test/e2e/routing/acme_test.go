@@ -14,7 +14,7 @@ import (
 
 	"cupola/server/acme/acmetest"
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // TestACME gets a certificate for a mapped name from an ACME server that validates the
@@ -22,7 +22,7 @@ import (
 // doctor of a name that the server refuses.
 func TestACME(t *testing.T) {
 	binary := e2e.NeedBinary(t)
-	ports := freeport.Find(t, 2)
+	ports := loopback.FreePorts(t, 2)
 	server := acmetest.Start(t, 3600, ports[0], ports[1])
 	address := func(n int) string { return fmt.Sprintf("127.0.0.1:%d", ports[n]) }
 	d := e2e.StartDaemon(t, binary, "--http", address(0), "--https", address(1), "--acme", "--acme-directory", server.Directory(), "--acme-ca-roots", server.WriteCA(t))

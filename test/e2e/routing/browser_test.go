@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // browserScript fetches a page with Chromium, whose user has a database of certificates:
@@ -41,7 +41,7 @@ func TestBrowserTrusts(t *testing.T) {
 			t.Skipf("needs %s", program)
 		}
 	}
-	port := freeport.Find(t, 1)[0]
+	port := loopback.FreePorts(t, 1)[0]
 	d := e2e.StartDaemon(t, binary, "--https", fmt.Sprintf("127.0.0.1:%d", port))
 	d.PushProbe("probe")
 	var shop struct{ GUID string }

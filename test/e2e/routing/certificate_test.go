@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // writePair writes a self-signed certificate, and its key, of a name.
@@ -69,7 +69,7 @@ func TestGivenCertificates(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	writePair(t, file("default.pem"), file("default.key"), "first.example")
 	writePair(t, file("shop.pem"), file("shop.key"), "*.shop.example")
-	addr := fmt.Sprintf("127.0.0.1:%d", freeport.Find(t, 1)[0])
+	addr := fmt.Sprintf("127.0.0.1:%d", loopback.FreePorts(t, 1)[0])
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--https", addr, "--tls-cert", file("default.pem"), "--tls-key", file("default.key"))
 	shows(t, addr, "stranger.example", "first.example")
 	shows(t, addr, "api.localhost", "first.example")

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // fewFiles is a program that runs cupola with 800 open files at most.
@@ -117,7 +117,7 @@ func asks(d *e2e.Daemon, n int) (median, slowest time.Duration) {
 // client can. The API, other apps, health checks and starts of containers go on.
 func TestFloodsLeaveRoom(t *testing.T) {
 	t.Parallel()
-	at := fmt.Sprintf("127.0.0.1:%d", freeport.Find(t, 1)[0])
+	at := fmt.Sprintf("127.0.0.1:%d", loopback.FreePorts(t, 1)[0])
 	d := e2e.StartDaemon(t, fewFiles(t, e2e.NeedBinary(t)), "--metrics", at)
 	for _, app := range []string{"victim", "other"} {
 		d.PushProbe(app)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // answersAt waits until a host answers at an address of a router with a status and,
@@ -42,7 +42,7 @@ func answersAt(d *e2e.Daemon, addr, host string, status int, routerError string)
 // TestSegmentRouters reaches an app of an isolation segment only through the router
 // that serves the segment.
 func TestSegmentRouters(t *testing.T) {
-	ports := freeport.Find(t, 2)
+	ports := loopback.FreePorts(t, 2)
 	red, secure := fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("127.0.0.1:%d", ports[1])
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--cells", "[{name: a}, {name: b, tags: [red]}]", "--router-segments", "shared", "--segment-router", "red="+red, "--segment-router-https", "red="+secure)
 	d.PushProbe("probe")

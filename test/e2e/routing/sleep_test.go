@@ -17,14 +17,14 @@ import (
 	"github.com/coder/websocket"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // TestSleep lets an app sleep, frozen and stopped, and wakes it in every way. The last
 // sleep is left to the clean-up.
 func TestSleep(t *testing.T) {
 	t.Parallel()
-	port := freeport.Find(t, 1)[0]
+	port := loopback.FreePorts(t, 1)[0]
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	d.PushProbe("probe")
 	badLabel(d, t)

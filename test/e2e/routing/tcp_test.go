@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // TestRoutes has routes of other kinds than host and path lead to an app.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
-	ports := freeport.Find(t, 3)
+	ports := loopback.FreePorts(t, 3)
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--tcp", fmt.Sprintf("127.0.0.1:%d,%d", ports[0], ports[1]), "--https", fmt.Sprintf("127.0.0.1:%d", ports[2]))
 	d.PushProbe("probe")
 	t.Run("policies", func(t *testing.T) { callersAreKnown(d.On(t), t, ports[2]) })

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"cupola/test/e2e"
-	"cupola/test/freeport"
+	"cupola/test/loopback"
 )
 
 // trustScript makes a root of the system's programs with a store of its own, in which is one CA, and
@@ -47,7 +47,7 @@ func TestTrust(t *testing.T) {
 			t.Skipf("needs %s", program)
 		}
 	}
-	port := freeport.Find(t, 1)[0]
+	port := loopback.FreePorts(t, 1)[0]
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--https", fmt.Sprintf("127.0.0.1:%d", port))
 	d.PushProbe("probe")
 	d.Answers("probe", "ready")

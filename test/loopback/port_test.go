@@ -1,4 +1,4 @@
-package freeport
+package loopback
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-func TestFind(t *testing.T) {
-	ports := Find(t, 20)
+func TestFreePorts(t *testing.T) {
+	ports := FreePorts(t, 20)
 	slices.Sort(ports)
 	if len(slices.Compact(slices.Clone(ports))) != 20 || ports[0] < first || ports[19] >= end {
 		t.Errorf("got %v; want 20 different ports from %d to %d", ports, first, end-1)

@@ -1,5 +1,5 @@
-// Package freeport finds ports that tests can let programs listen at.
-package freeport
+// Package loopback gives tests listeners and unused ports at 127.0.0.1.
+package loopback
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 // between the search and its use.
 const first, end = 10000, 32768
 
-// Find returns unused TCP ports of 127.0.0.1.
-func Find(t testing.TB, n int) (ports []int) {
+// FreePorts returns unused TCP ports of 127.0.0.1.
+func FreePorts(t testing.TB, n int) (ports []int) {
 	t.Helper()
 	var err error
 	for range 1000 {
