@@ -141,7 +141,8 @@ test-root: build ## run the tests on real containers, mounts and networks
 
 E2E        = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -count=1 -p 3 -parallel 4 -timeout 20m
 # Those that take longest come first, so that none is left over at the end.
-E2E_PACKAGES = ./test/e2e/script ./test/e2e/push $(filter-out ./test/e2e/web,$(patsubst %/,./%,$(dir $(wildcard test/e2e/*/main_test.go))))
+E2E_LONG     = $(addprefix ./test/e2e/,push images routing services bosh restart backup)
+E2E_PACKAGES = $(E2E_LONG) $(filter-out ./test/e2e/web $(E2E_LONG),$(patsubst %/,%,$(patsubst %,./%,$(dir $(wildcard test/e2e/*/main_test.go)))))
 
 .PHONY: e2e
 e2e: build ## drive the built daemon as a user does; test-web does so in a browser
