@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cupola/server/datadir"
 	"cupola/server/doctor"
@@ -37,8 +38,19 @@ func CheckLeaks(t testing.TB, binary, dataDir string) {
 }
 
 // leaked finds what is left of a data directory's daemon, or of those whose
-// directories' paths begin so. Other tests beside this one have their own.
+// directories' paths begin so. Other tests beside this one have their own. A
+// busy kernel takes its time to release things.
 func leaked(binary, dataDir string) (problems []string) {
+	for range 60 {
+		if problems = leakedNow(binary, dataDir); len(problems) == 0 {
+			break
+		}
+		<-time.After(500 * time.Millisecond)
+	}
+	return problems
+}
+
+func leakedNow(binary, dataDir string) (problems []string) {
 	inside, err := Leaks(binary, dataDir) // spares what the next daemon would adopt
 	outside, failed := Leaks(binary, NoDir)
 	if err := errors.Join(err, failed); err != nil {

@@ -10,18 +10,18 @@ import (
 	"cupola/test/e2e"
 )
 
-// rival uses a processor as long as it runs; slow needs most of a second of it before it listens.
+// rival uses a processor as long as it runs; slow needs more than a second of it before it listens.
 const (
 	pinned = "import os, sys, time, http.server\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
 	rival  = pinned + "while True: pass\n"
 	slow   = pinned + `began = time.monotonic()
-while time.process_time() < 0.8: pass
-print("worked for", "more" if time.monotonic() - began > 2 else "less", "than the timeout", flush=True)
+while time.process_time() < 1.2: pass
+print("worked for", "more" if time.monotonic() - began > 4 else "less", "than the timeout", flush=True)
 http.server.HTTPServer(("", int(os.environ["PORT"])), http.server.SimpleHTTPRequestHandler).serve_forever()
 `
 )
 
-// TestAStarvedAppStarts starts an app that needs 0.8 s of a processor, within 2 s, while another app's instances take three quarters of
+// TestAStarvedAppStarts starts an app that needs 1.2 s of a processor, within 4 s, while another app's instances take four fifths of
 // that processor: its health check waits as much longer as the app waited. Diego would have killed it.
 func TestAStarvedAppStarts(t *testing.T) {
 	t.Parallel()
@@ -34,9 +34,9 @@ func TestAStarvedAppStarts(t *testing.T) {
 		}
 		d.Push(dir, "applications:\n- name: "+name+"\n  stack: host\n  buildpacks: [binary_buildpack]\n  command: exec python3 app.py\n  memory: 64M\n  disk_quota: 64M\n"+manifest)
 	}
-	push("rival", rival, "  no-route: true\n  health-check-type: process\n  instances: 3\n")
-	d.Running("rival", "web", 3)
-	push("slow", slow, "  timeout: 2\n")
+	push("rival", rival, "  no-route: true\n  health-check-type: process\n  instances: 4\n")
+	d.Running("rival", "web", 4)
+	push("slow", slow, "  timeout: 4\n")
 	if all := crashes(d, "slow"); len(all) > 0 {
 		t.Errorf("it crashed: %+v", all)
 	}
