@@ -177,10 +177,11 @@ test-newcomer: ## make a release twice, which must be the same, and be a newcome
 	$(SUDO) test/newcomer/run bin/release $(SYSTEMD_CACHE) bookworm trixie
 
 .PHONY: test-kube
-test-kube: build ## bring deployments into a Kubernetes control plane, which takes minutes to build, once
+test-kube: build ## bring deployments into a Kubernetes control plane, and pods onto a node; building both takes minutes, once
+	@.ci/deps kube
 	program=$$(test/kube/build $(KUBE_CACHE)); \
 	  $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_KUBE_BIN=$$program $(TEST) -count=1 -timeout 20m \
-	  -run 'TestLive$$|TestDeploymentOnKubernetes' ./server/kube/apply ./test/e2e/bosh
+	  -run 'TestLive$$|TestNode$$|TestDeploymentOnKubernetes' ./server/kube/apply ./server/kube/kubetest ./test/e2e/bosh
 
 .PHONY: test-systemd
 test-systemd: build ## live through install, upgrade and reboot in a virtual machine: an emulated one takes six minutes

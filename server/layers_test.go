@@ -177,7 +177,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/hanwen/go-fuse/":              "test/powercut",
 		"github.com/golang-jwt/jwt/":              "server/uaa",
 		"github.com/go-git/go-git/":               "cmd/lifecycle/fetch runtime/gitpack server/gitpush server/cfignore",
-		"github.com/google/go-containerregistry/": "rootfs/reference rootfs/registry rootfs/packed bench test/e2e",
+		"github.com/google/go-containerregistry/": "rootfs/reference rootfs/registry rootfs/packed server/kube/kubetest bench test/e2e",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
 		"github.com/pkg/sftp":                     "cmd/lifecycle/sshd",
 		"google.golang.org/protobuf/":             "server/bbs server/logstream runtime/health bench",

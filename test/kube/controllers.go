@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
 	"k8s.io/kubernetes/pkg/controller/cronjob"
 	"k8s.io/kubernetes/pkg/controller/deployment"
 	"k8s.io/kubernetes/pkg/controller/disruption"
@@ -34,9 +36,14 @@ import (
 const workers = 5
 
 // controllers runs those of kube-controller-manager that what is rendered needs,
-// with its numbers. The program itself links the kubelet's and the volumes'
-// drivers too, which takes longer to compile than all that is here.
-func controllers(ctx context.Context, kubeconfig string) error {
+// with its numbers. The program itself links the volumes' drivers too, which
+// takes longer to compile than all that is here. Pods find the certificates of
+// caFile beside their tokens.
+func controllers(ctx context.Context, kubeconfig, caFile string) error {
+	ca, err := os.ReadFile(caFile)
+	if err != nil {
+		return err
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -91,6 +98,10 @@ func controllers(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
+	publisher, err := rootcacertpublisher.NewPublisher(core.ConfigMaps(), core.Namespaces(), client, ca)
+	if err != nil {
+		return err
+	}
 	metas := metadatainformer.NewSharedInformerFactory(meta, 0)
 	garbage, err := garbagecollector.NewGarbageCollector(ctx, client, meta, mapper, garbagecollector.DefaultIgnoredResources(), informerfactory.NewInformerFactory(shared, metas), started)
 	if err != nil {
@@ -103,7 +114,7 @@ func controllers(ctx context.Context, kubeconfig string) error {
 		apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(), client, mapper, scales, client.Discovery())
 
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context, int){deployments.Run, jobs.Run, cronJobs.Run, accounts.Run, protection.Run, sets.Run, replicas.Run, slices.Run} {
+	for _, run := range []func(context.Context, int){deployments.Run, jobs.Run, cronJobs.Run, accounts.Run, publisher.Run, protection.Run, sets.Run, replicas.Run, slices.Run} {
 		running.Go(func() { run(ctx, workers) })
 	}
 	for _, run := range []func(context.Context){lives.Run, volumes.Run, budgets.Run} {

@@ -1,4 +1,4 @@
-// Command kube is a Kubernetes control plane in one program, for tests: what its
+// Command kube is a Kubernetes control plane and a kubelet in one program, for tests: what its
 // parts share is compiled and linked once. Its first argument is the part.
 package main
 
@@ -14,13 +14,15 @@ import (
 	"k8s.io/component-base/cli"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	node "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 const usage = `usage: kube etcd DIR CLIENT-URL PEER-URL
        kube apiserver FLAG…             kube-apiserver's own
        kube scheduler FLAG…             kube-scheduler's own
-       kube controllers KUBECONFIG
-       kube kubelet KUBECONFIG`
+       kube controllers KUBECONFIG CA-FILE
+       kube kubelet FLAG…               kubelet's own
+       kube pretend KUBECONFIG`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -43,9 +45,11 @@ func run(ctx context.Context, args []string) error {
 		return command(apiserver.NewAPIServerCommand(), args)
 	case part == "scheduler":
 		return command(scheduler.NewSchedulerCommand(), args)
-	case part == "controllers" && len(args) == 1:
-		return controllers(ctx, args[0])
-	case part == "kubelet" && len(args) == 1:
+	case part == "controllers" && len(args) == 2:
+		return controllers(ctx, args[0], args[1])
+	case part == "kubelet":
+		return command(node.NewKubeletCommand(ctx), args)
+	case part == "pretend" && len(args) == 1:
 		return pretend(ctx, args[0])
 	}
 	return fmt.Errorf("%s", usage)

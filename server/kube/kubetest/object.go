@@ -24,6 +24,11 @@ func (p *Plane) furnish() {
 		"metadata":    doc{"name": "fast", "annotations": doc{"storageclass.kubernetes.io/is-default-class": "true"}},
 		"provisioner": "pretended",
 	})
+}
+
+// pretendNodes makes the nodes whose pods have no processes.
+func (p *Plane) pretendNodes() {
+	p.t.Helper()
 	room := doc{"cpu": "8", "memory": "16Gi", "pods": "50", "ephemeral-storage": "100Gi"}
 	for _, zone := range []string{"z1", "eu-2"} {
 		p.Create("v1", "Node", doc{

@@ -1,15 +1,16 @@
-// Package kubetest is a real Kubernetes control plane for tests, whose kubelet
-// only pretends: the program of test/kube, once for each part.
+// Package kubetest is a real Kubernetes for tests: a control plane, which is the
+// program of test/kube, once for each part, with nodes that only pretend to run
+// pods, or with a real one: a kubelet, containerd, runc and CNI.
 package kubetest
 
 import (
 	"context"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -33,48 +34,75 @@ const namespace = "nats"
 // has other things to do.
 const Patience = 3 * time.Minute
 
-// Plane is a control plane, with a node in each of the zones z1 and eu-2, the
-// StorageClass fast, which is the default, and the namespace.
+// Plane is a control plane with the StorageClass fast, which is the default, and
+// the namespace of its kubeconfig.
 type Plane struct {
 	Kubeconfig string // a file; the context is its current one
 
 	t      testing.TB
 	bin    string
 	dir    string
+	server string // the API server's URL
+	token  string
+	trust  *x509.CertPool
 	client dynamic.Interface
+	parts  []part
 }
 
-// Start starts a control plane, which listens on loopback alone and ends with the
+// part is a process of the control plane or of a node.
+type part struct {
+	name  string
+	ended <-chan struct{}
+}
+
+// Start starts a control plane with a node in each of the zones z1 and eu-2, on
+// which pods have no processes. It listens on loopback alone and ends with the
 // test. The test is skipped where CUPOLA_KUBE_BIN names no program.
 func Start(t testing.TB) *Plane {
 	t.Helper()
-	p := &Plane{t: t, bin: os.Getenv("CUPOLA_KUBE_BIN")}
+	p := newPlane(t)
+	p.control("127.0.0.1")
+	p.start("pretend", p.Kubeconfig)
+	p.open()
+	p.furnish()
+	p.pretendNodes()
+	return p
+}
+
+func newPlane(t testing.TB) *Plane {
+	t.Helper()
+	p := &Plane{t: t, bin: os.Getenv("CUPOLA_KUBE_BIN"), token: rand.Text()}
 	if p.bin == "" {
 		t.Skip("needs CUPOLA_KUBE_BIN: make test-kube builds a control plane and names it")
 	}
 	p.dir = t.TempDir()
-	ports := loopback.FreePorts(t, 3)
-	store, peer, port := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1]), strconv.Itoa(ports[2])
-	p.write("tokens", "token,admin,admin,system:masters\n")
-	p.write("key.pem", serviceKey(t))
-	p.Kubeconfig = p.write("kubeconfig", fmt.Sprintf(kubeconfig, port, namespace))
-	p.start("etcd", p.dir+"/etcd", store, peer)
-	p.start("apiserver", "--etcd-servers", store, "--bind-address=127.0.0.1", "--secure-port", port, "--cert-dir", p.dir+"/certs",
-		"--token-auth-file", p.dir+"/tokens", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", p.dir+"/key.pem", "--service-account-signing-key-file", p.dir+"/key.pem")
-	p.Until("the API server is ready", func() bool { return p.healthy("https://127.0.0.1:" + port + "/readyz") })
-	p.start("controllers", p.Kubeconfig)
-	p.start("scheduler", "--kubeconfig", p.Kubeconfig, "--leader-elect=false", "--secure-port=0")
-	p.start("kubelet", p.Kubeconfig)
-	p.open()
-	p.furnish()
 	return p
+}
+
+// control starts the control plane, whose API server listens at the address ip.
+func (p *Plane) control(ip string) {
+	p.t.Helper()
+	p.certify(net.ParseIP(ip))
+	ports := loopback.FreePorts(p.t, 3)
+	store, peer, port := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1]), strconv.Itoa(ports[2])
+	p.write("tokens", p.token+",admin,admin,system:masters\n")
+	p.write("service-accounts.pem", serviceKey(p.t))
+	p.server = "https://" + net.JoinHostPort(ip, port)
+	p.Kubeconfig = p.write("kubeconfig", fmt.Sprintf(kubeconfig, p.server, p.dir+"/ca.pem", p.token, namespace))
+	p.start("etcd", p.dir+"/etcd", store, peer)
+	p.start("apiserver", "--etcd-servers", store, "--bind-address", ip, "--secure-port", port, "--tls-cert-file", p.dir+"/server.pem", "--tls-private-key-file", p.dir+"/server.key",
+		"--kubelet-client-certificate", p.dir+"/client.pem", "--kubelet-client-key", p.dir+"/client.key", "--kubelet-preferred-address-types=InternalIP",
+		"--token-auth-file", p.dir+"/tokens", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", p.dir+"/service-accounts.pem", "--service-account-signing-key-file", p.dir+"/service-accounts.pem")
+	p.Until("the API server is ready", p.healthy)
+	p.start("controllers", p.Kubeconfig, p.dir+"/ca.pem")
+	p.start("scheduler", "--kubeconfig", p.Kubeconfig, "--leader-elect=false", "--secure-port=0")
 }
 
 const kubeconfig = `apiVersion: v1
 kind: Config
-clusters: [{name: test, cluster: {server: "https://127.0.0.1:%s", insecure-skip-tls-verify: true}}]
-users: [{name: admin, user: {token: token}}]
+clusters: [{name: test, cluster: {server: "%s", certificate-authority: "%s"}}]
+users: [{name: admin, user: {token: %s}}]
 contexts: [{name: test, context: {cluster: test, user: admin, namespace: %s}}]
 current-context: test
 `
@@ -88,42 +116,62 @@ func (p *Plane) write(name, text string) string {
 	return path
 }
 
+// start starts a part of the control plane.
 func (p *Plane) start(part string, args ...string) {
 	p.t.Helper()
-	log, err := os.Create(filepath.Join(p.dir, part+".log"))
+	p.run(part, exec.CommandContext(context.Background(), p.bin, slices.Concat([]string{part}, args)...))
+}
+
+// run starts a command that ends with the test. The end of its log is shown if the test fails.
+func (p *Plane) run(name string, cmd *exec.Cmd) {
+	p.t.Helper()
+	log, err := os.Create(filepath.Join(p.dir, name+".log"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.Background(), p.bin, slices.Concat([]string{part}, args)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	p.parts = append(p.parts, part{name, ended})
 	p.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
 		_ = log.Close()
 		if text, _ := os.ReadFile(log.Name()); p.t.Failed() {
-			p.t.Logf("%s: …%s", part, text[max(0, len(text)-2000):])
+			p.t.Logf("%s: …%s", name, text[max(0, len(text)-2000):])
 		}
 	})
 }
 
-func (p *Plane) healthy(url string) bool {
-	own := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // a certificate of a minute ago, on loopback
-	client := &http.Client{Transport: own, Timeout: time.Second}
-	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, url, nil)
+// Get is the API server's answer to a path.
+func (p *Plane) Get(path string) (status int, body string, err error) {
+	own := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.trust}}
+	client := &http.Client{Transport: own, Timeout: 10 * time.Second}
+	defer client.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.server+path, nil)
 	if err != nil {
-		return false
+		return 0, "", err
 	}
-	req.Header.Set("Authorization", "Bearer token")
+	req.Header.Set("Authorization", "Bearer "+p.token)
 	res, err := client.Do(req)
 	if err != nil {
-		return false
+		return 0, "", err
 	}
 	defer res.Body.Close()
-	return res.StatusCode == http.StatusOK
+	text, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(text), err
+}
+
+func (p *Plane) healthy() bool {
+	status, _, err := p.Get("/readyz")
+	return err == nil && status == http.StatusOK
 }
 
 func (p *Plane) open() {
@@ -137,8 +185,22 @@ func (p *Plane) open() {
 	}
 }
 
-// Until waits until something is so.
+// Until waits until something is so. No part may end meanwhile.
 func (p *Plane) Until(what string, is func() bool) {
+	p.t.Helper()
+	p.wait(what, func() bool {
+		for _, part := range p.parts {
+			select {
+			case <-part.ended:
+				p.t.Fatalf("%s has ended before this: %s", part.name, what)
+			default:
+			}
+		}
+		return is()
+	})
+}
+
+func (p *Plane) wait(what string, is func() bool) {
 	p.t.Helper()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -147,13 +209,4 @@ func (p *Plane) Until(what string, is func() bool) {
 			p.t.Fatalf("it did not come to this: %s", what)
 		}
 	}
-}
-
-func serviceKey(t testing.TB) string {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
 }

@@ -1,0 +1,299 @@
+package kubetest
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// PodImage is an image that a node has, with one program, test/kube/pod.
+const PodImage = "test.invalid/pod:1"
+
+// maxNodes is how many nodes a machine may have at once.
+const maxNodes = 100
+
+//go:embed node.sh
+var nodeScript string
+
+// kubeletConfig has: directory, address, number. Every pod may use the images that
+// the node has.
+const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+containerRuntimeEndpoint: unix://%[1]s/containerd.sock
+address: %[2]s
+authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: %[1]s/ca.pem}}
+authorization: {mode: Webhook}
+healthzPort: 0
+cgroupDriver: cgroupfs
+cgroupRoot: /cupola-kube-%[3]d
+failCgroupV1: false
+failSwapOn: false
+protectKernelDefaults: true
+makeIPTablesUtilChains: false
+resolvConf: %[1]s/resolv.conf
+podLogsDir: %[1]s/podlogs
+volumePluginDir: %[1]s/volumeplugins
+oomScoreAdj: 0
+serializeImagePulls: false
+imagePullCredentialsVerificationPolicy: NeverVerify
+evictionHard: {memory.available: 100Mi, nodefs.available: "1%%", imagefs.available: "1%%"}
+imageGCHighThresholdPercent: 100
+`
+
+// containerdConfig has: directory, image of pods' sandboxes. A sandbox may not have
+// its usual oom_score_adj where root lacks CAP_SYS_RESOURCE.
+const containerdConfig = `version = 2
+root = "%[1]s/containerd"
+state = "/run/containerd/state"
+disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs"]
+[grpc]
+address = "%[1]s/containerd.sock"
+[ttrpc]
+address = "%[1]s/containerd.sock.ttrpc"
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "%[2]s"
+restrict_oom_score_adj = true
+disable_apparmor = true
+disable_hugetlb_controller = true
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = "/usr/lib/cni"
+conf_dir = "%[1]s/cni"
+[plugins."io.containerd.grpc.v1.cri".registry]
+config_path = "%[1]s/registries"
+`
+
+// podNetwork has the number of a node: its pods are on a bridge, behind the link to the host.
+const podNetwork = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [
+  {"type": "bridge", "bridge": "pods", "isGateway": true, "ipMasq": false, "hairpinMode": true,
+   "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.177.%[1]d.0/24", "rangeStart": "10.177.%[1]d.10"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+  {"type": "portmap", "capabilities": {"portMappings": true}}
+]}
+`
+
+// Node is a control plane with a node whose pods are processes. The node is in the zone z1.
+type Node struct {
+	*Plane
+
+	number int
+}
+
+// StartNode starts a control plane and a node, which end with the test and leave
+// nothing behind. Processes of this machine reach the node's pods at their
+// addresses, and pods reach what listens at the address Host; they reach nothing
+// beyond this machine. It skips the test as Start does, and without root.
+func StartNode(t testing.TB) *Node {
+	t.Helper()
+	p := newPlane(t)
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	n := &Node{Plane: p}
+	n.link()
+	p.control(n.Host())
+	p.open()
+	p.furnish()
+	n.configure()
+	n.boot()
+	p.Until("the node is ready", n.ready)
+	return n
+}
+
+// Host is the address of this machine, as pods see it.
+func (n *Node) Host() string { return fmt.Sprintf("10.178.%d.1", n.number) }
+
+func (n *Node) address() string { return fmt.Sprintf("10.177.%d.1", n.number) }
+
+// link makes the pair of interfaces between this machine and the node. Its name is
+// the claim on the number, so that tests may run side by side.
+func (n *Node) link() {
+	n.t.Helper()
+	for n.number = 1; ; n.number++ {
+		out, err := n.ip("link", "add", n.linkName(), "type", "veth", "peer", "name", n.linkName()+"n")
+		if err == nil {
+			break
+		}
+		if !strings.Contains(out, "exists") || n.number == maxNodes {
+			n.t.Fatal(out)
+		}
+	}
+	n.t.Cleanup(func() {
+		//nolint:usetesting // the test's context has ended
+		_ = exec.CommandContext(context.Background(), "ip", "link", "del", n.linkName()).Run() // the kernel deletes it with the node's network
+	})
+	for _, args := range [][]string{
+		{"addr", "add", n.Host() + "/30", "dev", n.linkName()},
+		{"link", "set", n.linkName(), "up"},
+		{"route", "add", fmt.Sprintf("10.177.%d.0/24", n.number), "via", fmt.Sprintf("10.178.%d.2", n.number), "dev", n.linkName()},
+	} {
+		if out, err := n.ip(args...); err != nil {
+			n.t.Fatal(out)
+		}
+	}
+}
+
+func (n *Node) linkName() string { return "cupolakube" + strconv.Itoa(n.number) }
+
+func (n *Node) ip(args ...string) (string, error) {
+	out, err := exec.CommandContext(n.t.Context(), "ip", args...).CombinedOutput()
+	return fmt.Sprintf("ip %s: %s", strings.Join(args, " "), out), err
+}
+
+// configure writes what the node's programs read.
+func (n *Node) configure() {
+	n.t.Helper()
+	for _, dir := range []string{"cni", "images", "registries"} {
+		if err := os.Mkdir(filepath.Join(n.dir, dir), 0o700); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	n.write("node.sh", nodeScript)
+	n.write("kubelet.yaml", fmt.Sprintf(kubeletConfig, n.dir, n.address(), n.number))
+	n.write("containerd.toml", fmt.Sprintf(containerdConfig, n.dir, PodImage))
+	n.write("cni/pods.conflist", fmt.Sprintf(podNetwork, n.number))
+	n.write("resolv.conf", "nameserver "+n.Host()+"\n") // an empty one would be the machine's
+	tag, err := name.NewTag(PodImage)
+	if err == nil {
+		err = tarball.WriteToFile(n.dir+"/images/pod", tag, podImage(n.t, n.bin+".pod"))
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// podImage is an image of one static program.
+func podImage(t testing.TB, program string) v1.Image {
+	t.Helper()
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	err = errors.Join(w.WriteHeader(&tar.Header{Name: "pod", Mode: 0o755, Size: int64(len(text))}), second(w.Write(text)), w.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", Config: v1.Config{Entrypoint: []string{"/pod"}}})
+	if err == nil {
+		image, err = mutate.AppendLayers(image, layer)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// boot starts the node in its own namespaces. They end with the script, which is
+// their first process, and it ends with the test.
+func (n *Node) boot() {
+	n.t.Helper()
+	host, err := os.Open("/proc/self/ns/net")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer host.Close()
+	n.t.Cleanup(n.removeCgroups)
+	//nolint:gosec // the test's own script
+	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "--net", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"bash", n.dir+"/node.sh", n.dir, strconv.Itoa(n.number), n.bin)
+	cmd.ExtraFiles = []*os.File{host}
+	n.run("node", cmd)
+}
+
+// removeCgroups removes the node's cgroups once its processes are gone.
+func (n *Node) removeCgroups() {
+	n.wait("the node has ended", func() bool {
+		for _, dir := range n.cgroups() {
+			if err := removeCgroup(dir); err != nil {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// cgroups are those of the node, one of each hierarchy.
+func (n *Node) cgroups() []string {
+	v2, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/cupola-kube-%d", n.number))
+	v1, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/cupola-kube-%d", n.number))
+	return append(v2, v1...)
+}
+
+// removeCgroup removes a cgroup and those below it.
+func removeCgroup(dir string) error {
+	children, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, c := range children {
+		if c.IsDir() {
+			err = errors.Join(err, removeCgroup(filepath.Join(dir, c.Name())))
+		}
+	}
+	return errors.Join(err, os.Remove(dir))
+}
+
+// ready reports whether the node takes pods, and their tokens' account is there.
+func (n *Node) ready() bool {
+	if len(n.List("v1", "ServiceAccount")) == 0 {
+		return false
+	}
+	for _, node := range n.List("v1", "Node") {
+		for _, c := range node.Items("status", "conditions") {
+			if c.Text("type") == "Ready" && c.Text("status") == "True" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Registry starts a registry from which the node pulls, without TLS, and returns
+// its host and port. Everybody may push to it.
+func (n *Node) Registry() string {
+	n.t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(n.t.Context(), "tcp", n.Host()+":0")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	_ = server.Listener.Close()
+	server.Listener = l
+	server.Start()
+	n.t.Cleanup(server.Close)
+	dir := filepath.Join("registries", l.Addr().String())
+	if err := os.Mkdir(filepath.Join(n.dir, dir), 0o700); err != nil {
+		n.t.Fatal(err)
+	}
+	n.write(dir+"/hosts.toml", fmt.Sprintf("server = %[1]q\n[host.%[1]q]\ncapabilities = [\"pull\", \"resolve\"]\n", server.URL))
+	return l.Addr().String()
+}
