@@ -11,11 +11,13 @@ import (
 	"io/fs"
 	"log"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +28,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"cupola/server/kube"
 )
 
 // PodImage is an image that a node has, with one program, test/kube/pod.
@@ -267,14 +271,18 @@ func (n *Node) ready() bool {
 	if len(n.List("v1", "ServiceAccount")) == 0 {
 		return false
 	}
-	for _, node := range n.List("v1", "Node") {
-		for _, c := range node.Items("status", "conditions") {
-			if c.Text("type") == "Ready" && c.Text("status") == "True" {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.List("v1", "Node"), Ready)
+}
+
+// Ready reports whether a pod, or a node, is ready.
+func Ready(o kube.Object) bool {
+	return slices.ContainsFunc(o.Items("status", "conditions"), func(c kube.Object) bool { return c.Text("type") == "Ready" && c.Text("status") == "True" })
+}
+
+// Ask is what a pod answers to a request at its port 8080.
+func (n *Node) Ask(pod kube.Object, path string) (string, error) {
+	_, body, err := get(n.t.Context(), http.DefaultTransport, "http://"+pod.Text("status", "podIP")+":8080"+path, http.Header{})
+	return body, err
 }
 
 // Registry starts a registry from which the node pulls, without TLS, and returns

@@ -1,7 +1,6 @@
 package kubetest
 
 import (
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -59,9 +58,9 @@ func (n *Node) checkPods(t *testing.T) {
 	n.Create("v1", "Pod", pod("pulled", remote, "serve", ":8080"))
 	n.Create("v1", "Pod", pod("crash", PodImage, "exit", "7"))
 	for _, name := range []string{"web", "pulled"} {
-		n.Until("pod "+name+" is ready", func() bool { return condition(n.pod(name), "Ready") == "True" })
-		if got := fetch(t, "http://"+n.pod(name).Text("status", "podIP")+":8080/hello"); got != name+"\n" {
-			t.Errorf("pod %s answers %q; want its name", name, got)
+		n.Until("pod "+name+" is ready", func() bool { return Ready(n.pod(name)) })
+		if got, err := n.Ask(n.pod(name), "/hello"); got != name+"\n" || err != nil {
+			t.Errorf("pod %s answers %q, %v; want its name", name, got, err)
 		}
 		status, log, err := n.Get("/api/v1/namespaces/" + namespace + "/pods/" + name + "/log")
 		if want := "listening at :8080\nGET /hello\n"; log != want || status != http.StatusOK || err != nil {
@@ -90,33 +89,6 @@ func (n *Node) pod(name string) kube.Object {
 		return all[i]
 	}
 	return nil
-}
-
-func condition(pod kube.Object, kind string) string {
-	for _, c := range pod.Items("status", "conditions") {
-		if c.Text("type") == kind {
-			return c.Text("status")
-		}
-	}
-	return ""
-}
-
-func fetch(t *testing.T, url string) string {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // users are the command lines of processes that name a directory.

@@ -153,14 +153,17 @@ func (p *Plane) run(name string, cmd *exec.Cmd) {
 // Get is the API server's answer to a path.
 func (p *Plane) Get(path string) (status int, body string, err error) {
 	own := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.trust}}
-	client := &http.Client{Transport: own, Timeout: 10 * time.Second}
-	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.server+path, nil)
+	defer own.CloseIdleConnections()
+	return get(p.t.Context(), own, p.server+path, http.Header{"Authorization": {"Bearer " + p.token}})
+}
+
+func get(ctx context.Context, transport http.RoundTripper, url string, header http.Header) (status int, body string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, "", err
 	}
-	req.Header.Set("Authorization", "Bearer "+p.token)
-	res, err := client.Do(req)
+	req.Header = header
+	res, err := (&http.Client{Transport: transport, Timeout: Patience}).Do(req)
 	if err != nil {
 		return 0, "", err
 	}
