@@ -228,6 +228,7 @@ type boshTaskRequest struct {
 	Index     *int   `json:"index"`
 	Errand    string `json:"errand"`
 	DropDisks bool   `json:"delete_disks"`
+	Force     bool   `json:"force"` // delete it although other deployments use its links
 	// WhenChanged leaves out an errand that ran well as it is.
 	WhenChanged bool `json:"when_changed"`
 	// KeepAlive leaves what an errand has on its ephemeral disk to its next run.
@@ -241,7 +242,8 @@ func (r boshTaskRequest) Validate() []string {
 		(r.Errand != "") == (r.Kind == string(director.RunErrand)), "Errand must be given for run-errand, and for nothing else",
 		r.Index == nil || r.Group != "", "Group must be given with Index",
 		r.Group == "" || slices.Contains(ofInstances, director.Kind(r.Kind)), "Group must be given for start, stop, restart and recreate alone",
-		!r.DropDisks || r.Kind == string(director.Delete), "Delete_disks must be given for delete alone")
+		!r.DropDisks || r.Kind == string(director.Delete), "Delete_disks must be given for delete alone",
+		!r.Force || r.Kind == string(director.Delete), "Force must be given for delete alone")
 }
 
 func askBOSHTask(c *call) (*response, error) {
@@ -253,5 +255,5 @@ func askBOSHTask(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	return askBOSH(c, d.Name, director.Kind(req.Kind), director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged, KeepAlive: req.KeepAlive, DropDisks: req.DropDisks})
+	return askBOSH(c, d.Name, director.Kind(req.Kind), director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged, KeepAlive: req.KeepAlive, DropDisks: req.DropDisks, Force: req.Force})
 }

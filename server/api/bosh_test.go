@@ -14,6 +14,7 @@ func TestNamesOfABOSHDeployment(t *testing.T) {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error {
 		err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: cf.Resource{GUID: "dep"}, Name: "dep"})
+		err = errors.Join(err, store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Name: "user", Consumes: []string{"dep"}}))
 		for i, of := range []struct{ group, lifecycle string }{{"nats", "service"}, {"nats", "service"}, {"smoke-tests", "errand"}} {
 			r := &cf.BOSHInstance{DeploymentGUID: "dep", Group: of.group, Lifecycle: of.lifecycle, Index: i % 2, Goal: cf.BOSHStarted, Phase: cf.BOSHStopped}
 			err = errors.Join(err, store.BOSHInstances.Insert(tx, r))
@@ -30,6 +31,8 @@ func TestNamesOfABOSHDeployment(t *testing.T) {
 		`{"kind": "run-errand", "errand": "nats"}`:          `Errand 'nats' doesn't exist`,
 		`{"kind": "delete", "group": "nats"}`:               "Group must be given for start, stop, restart and recreate alone",
 		`{"kind": "stop", "delete_disks": true}`:            "Delete_disks must be given for delete alone",
+		`{"kind": "stop", "force": true}`:                   "Force must be given for delete alone",
+		`{"kind": "delete"}`:                                "Deployment 'dep' shares links with 'user': delete these deployments first, or delete it with force",
 	} {
 		w.run(t, []step{{as: "admin", method: "POST", path: path, body: body, status: 422, want: detail(10008, want)}})
 	}
@@ -37,6 +40,7 @@ func TestNamesOfABOSHDeployment(t *testing.T) {
 		{as: "admin", method: "GET", path: "/v1/deployment_tasks", status: 200, want: `[]`},
 		{as: "admin", method: "POST", path: path, body: `{"kind": "stop", "group": "nats", "index": 1}`, status: 202},
 		{as: "admin", method: "POST", path: path, body: `{"kind": "run-errand", "errand": "smoke-tests"}`, status: 202},
+		{as: "admin", method: "POST", path: path, body: `{"kind": "delete", "force": true}`, status: 202},
 		{as: "admin", method: "POST", path: "/v1/deployments/none/tasks", body: `{"kind": "start"}`, status: 404},
 	})
 }

@@ -226,9 +226,10 @@ type deleteCmd struct {
 	capi.Flags
 	Deployment  string `arg:"" help:"The deployment."`
 	DeleteDisks bool   `help:"Delete its persistent disks, too."`
+	Force       bool   `help:"Delete it although other deployments use its links."`
 }
 
 // Run deletes a deployment. Its persistent disks stay unless they are to go.
 func (c *deleteCmd) Run(e *command.Env) error {
-	return ask(e, &c.Flags, c.Deployment, capi.Doc{"kind": "delete", "delete_disks": c.DeleteDisks})
+	return ask(e, &c.Flags, c.Deployment, capi.Doc{"kind": "delete", "delete_disks": c.DeleteDisks, "force": c.Force})
 }

@@ -81,11 +81,29 @@ func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i 
 		}
 	}
 	if i.Spec != nil {
-		i.Running, i.Empty = observed(agent.Instance{Spec: *i.Spec, Digest: r.Digest}, actuals)
+		of := agent.Instance{Spec: *i.Spec, Digest: r.Digest}
+		i.Running, i.Empty = observed(of, actuals)
+		i.Unmade = unmade(of, actuals)
 		return i, nil
 	}
 	i.Empty = !slices.ContainsFunc(actuals, func(a *lrp.Actual) bool { return a.Owner.GUID == r.GUID })
 	return i, nil
+}
+
+// unmade says why the container of a process could not be made; "" for no reason.
+func unmade(i agent.Instance, actuals []*lrp.Actual) string {
+	for _, a := range actuals {
+		if !slices.Contains(i.Processes(), a.ProcessGUID) || a.State == lrp.Running {
+			continue
+		}
+		if a.PlacementError != "" {
+			return a.PlacementError
+		}
+		if a.CrashReason != "" && !ran(a.CrashReason) {
+			return a.CrashReason
+		}
+	}
+	return ""
 }
 
 // observed reports whether all processes of an instance run and are ready, and

@@ -111,7 +111,7 @@ func (l *Loop) look(tx *store.Tx) (w work, err error) {
 		begun[t.DeploymentName] = true
 		o := &order{BOSHTask: t}
 		if len(t.Plan) > 0 {
-			o.change, o.fault = l.decide(tx, t, nil)
+			o.change, o.fault = l.decide(tx, t, diskFaults{})
 		}
 		w.first = append(w.first, o)
 	}
@@ -119,7 +119,7 @@ func (l *Loop) look(tx *store.Tx) (w work, err error) {
 }
 
 // decide decides what to do for a task that is prepared.
-func (l *Loop) decide(tx *store.Tx, t *cf.BOSHTask, lacking map[string]error) (c changes, err error) {
+func (l *Loop) decide(tx *store.Tx, t *cf.BOSHTask, faults diskFaults) (c changes, err error) {
 	row, err := store.BOSHTasks.Get(tx, t.GUID)
 	if err != nil || row.State != cf.BOSHProcessing {
 		return c, err
@@ -128,7 +128,7 @@ func (l *Loop) decide(tx *store.Tx, t *cf.BOSHTask, lacking map[string]error) (c
 	if err != nil {
 		return c, err
 	}
-	w.Lacking = lacking
+	w.Disks = faults
 	return w.step(), nil
 }
 
@@ -172,13 +172,13 @@ func (l *Loop) do(ctx context.Context, o *order) (time.Time, error) {
 	if err := l.dropDisks(c.Discard); err != nil {
 		return time.Time{}, err
 	}
-	lacking, err := l.makeDisks(ctx, c)
+	faults, err := l.makeDisks(ctx, c)
 	if err != nil {
 		return time.Time{}, err
 	}
 	var gone []string
 	err = l.Store.Write(ctx, func(tx *store.Tx) (err error) {
-		if c, err = l.decide(tx, t, lacking); err != nil {
+		if c, err = l.decide(tx, t, faults); err != nil {
 			return err
 		}
 		gone, err = l.write(tx, t, c)

@@ -158,23 +158,36 @@ func (s *step) after(i *item, next cf.BOSHPhase) {
 
 // faults says in BOSH's words which calls failed; "" when none did.
 func faults(calls []cf.BOSHCall) string {
-	var bad, good []string
+	var bad, good, unmade []string
 	for _, c := range calls {
-		if c.State == cf.BOSHFailed {
+		switch {
+		case c.State == cf.BOSHFailed && !ran(c.Reason):
+			unmade = append(unmade, fmt.Sprintf("The %s script of job %s did not run: %s", c.Script, c.Job, c.Reason))
+		case c.State == cf.BOSHFailed:
 			bad = append(bad, c.Job)
-		} else {
+		default:
 			good = append(good, c.Job)
 		}
 	}
 	if len(bad) == 0 {
-		return ""
+		return strings.Join(unmade, "\n")
 	}
 	text := fmt.Sprintf("%d of %d %s scripts failed. Failed Jobs: %s.", len(bad), len(calls), calls[0].Script, strings.Join(bad, ", "))
 	if len(good) > 0 {
 		text += " Successful Jobs: " + strings.Join(good, ", ") + "."
 	}
-	return text
+	return strings.Join(append([]string{text}, unmade...), "\n")
 }
+
+// ran reports whether a program ran, by the reason for its failure.
+func ran(reason string) bool {
+	return !slices.ContainsFunc(beforeRunning, func(text string) bool { return strings.Contains(reason, text) })
+}
+
+// beforeRunning are what the scheduler and the cell say of a container in which
+// nothing ran.
+var beforeRunning = []string{"insufficient resources", "found no compatible cell", "failed to create container", "failed to run container", "failed to create volume mounted files",
+	"failed to mount volume", "failed to create credentials directory", "failed to download cached artifacts"}
 
 // starting waits until all processes run, and have for a while.
 func (s *step) starting(i *item) {
@@ -186,7 +199,11 @@ func (s *step) starting(i *item) {
 	case i.Running:
 		s.wakeAt(i.Since.Add(w.Low))
 	case waited >= w.High:
-		s.fail(i, fmt.Sprintf("'%s/%d (%s)' is not running after update. Review logs for failed jobs: %s", i.Group, i.Index, i.GUID, strings.Join(i.jobs(), ", ")))
+		why := "Review logs for failed jobs: " + strings.Join(i.jobs(), ", ")
+		if i.Unmade != "" {
+			why = "A container was not made: " + i.Unmade
+		}
+		s.fail(i, fmt.Sprintf("'%s/%d (%s)' is not running after update. %s", i.Group, i.Index, i.GUID, why))
 	default:
 		s.wakeAt(i.Since.Add(w.High))
 	}
@@ -259,7 +276,11 @@ func (s *step) drained(i *item, c cf.BOSHCall) (bool, error) {
 // finish ends the change of an instance that has reached its desired state.
 func (s *step) finish(i *item) {
 	i.Chosen = false
-	s.event(s.stage(i), subject(i), "finished", "")
+	state := "finished"
+	if i.Failure != "" {
+		state = "failed"
+	}
+	s.event(s.stage(i), subject(i), state, i.Failure)
 }
 
 // fail ends the change of an instance as it is.

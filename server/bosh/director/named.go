@@ -2,6 +2,7 @@ package director
 
 import (
 	"slices"
+	"strings"
 
 	"cupola/runtime/suggest"
 	"cupola/server/bosh/manifest"
@@ -10,8 +11,9 @@ import (
 )
 
 // named returns a deployment with its instances. It returns an error that
-// callers can act on if the order names an unknown group, instance or errand.
-func named(tx *store.Tx, deployment string, o Order) (*cf.BOSHDeployment, []*cf.BOSHInstance, error) {
+// callers can act on if the order names an unknown group, instance or errand, or
+// deletes what others use.
+func named(tx *store.Tx, deployment string, kind Kind, o Order) (*cf.BOSHDeployment, []*cf.BOSHInstance, error) {
 	d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {deployment}}})
 	if err != nil {
 		return nil, nil, err
@@ -23,7 +25,26 @@ func named(tx *store.Tx, deployment string, o Order) (*cf.BOSHDeployment, []*cf.
 	if err == nil {
 		err = checkErrand(rows, o.Errand)
 	}
+	if err == nil && kind == Delete && !o.Force {
+		err = checkConsumers(tx, deployment)
+	}
 	return d, rows, err
+}
+
+// checkConsumers refuses to delete a deployment whose links another one uses.
+func checkConsumers(tx *store.Tx, deployment string) error {
+	all, err := store.BOSHDeployments.All(tx)
+	var consumers []string
+	for _, d := range all {
+		if d.Name != deployment && slices.Contains(d.Consumes, deployment) {
+			consumers = append(consumers, "'"+d.Name+"'")
+		}
+	}
+	if err != nil || consumers == nil {
+		return err
+	}
+	slices.Sort(consumers)
+	return cf.Unprocessable("Deployment '%s' shares links with %s: delete these deployments first, or delete it with force", deployment, strings.Join(consumers, ", "))
 }
 
 func checkInstances(deployment string, rows []*cf.BOSHInstance, o Order) error {

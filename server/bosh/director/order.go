@@ -32,6 +32,8 @@ type Order struct {
 	Index *int   `json:"index,omitempty"`
 	// Of a delete: whether persistent disks go, too.
 	DropDisks bool `json:"delete_disks,omitempty"`
+	// Of a delete: whether it is done although other deployments use its links.
+	Force bool `json:"force,omitempty"`
 	// Of a run-errand.
 	Errand      string `json:"errand,omitempty"`
 	WhenChanged bool   `json:"when_changed,omitempty"` // not when it has run as it is
@@ -55,7 +57,7 @@ const keptTasks = 500
 // after the other. A name that nothing has is refused.
 func Ask(tx *store.Tx, deployment, user string, kind Kind, o Order) (*cf.BOSHTask, error) {
 	if kind != Deploy {
-		if _, _, err := named(tx, deployment, o); err != nil {
+		if _, _, err := named(tx, deployment, kind, o); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"cupola/rootfs/volume"
+	"cupola/runtime/lrp"
 	"cupola/server/bosh"
 	"cupola/server/bosh/agent"
 	"cupola/server/bosh/bpm"
@@ -21,11 +22,16 @@ import (
 type shelf struct {
 	names []string
 	full  bool
+	stuck int // how often persistent disks do not grow
 	grown map[string]int64
 	log   []string // what was made again and removed
 }
 
 func (s *shelf) Grow(name string, bytes int64) error {
+	if s.stuck > 0 && strings.HasPrefix(name, "bosh-store-") {
+		s.stuck--
+		return errors.New("no space left on device")
+	}
 	if s.grown == nil {
 		s.grown = map[string]int64{}
 	}
@@ -298,6 +304,113 @@ func TestDisksGrow(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestDisksThatCannotGrow holds that growing is tried again, that an instance runs with
+// its old disk, and that the next task grows it.
+func TestDisksThatCannotGrow(t *testing.T) {
+	for stuck, want := range map[int]struct {
+		state cf.BOSHTaskState
+		mb    int
+	}{1: {cf.BOSHDone, 5}, 10: {cf.BOSHError, 1}} {
+		l, shelf, _ := newLoop(t)
+		shelf.stuck = stuck
+		text, digest, err := agent.Spec{Deployment: "nats", Group: "nats", StoreMB: 5}.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, l, func(tx *store.Tx) error {
+			rows, err := store.BOSHInstances.All(tx)
+			rows[0].Next = digest
+			return errors.Join(err, store.BOSHInstances.Update(tx, rows[0]), store.BOSHSpecs.Insert(tx, &cf.BOSHSpec{Resource: cf.Resource{GUID: digest}, InstanceGUID: rows[0].GUID, Text: text}))
+		})
+		check := func(number string, state cf.BOSHTaskState, mb int) {
+			t.Helper()
+			move(t, l)
+			task, i := row(t, l, number)
+			write(t, l, func(tx *store.Tx) error {
+				d, err := store.BOSHDisks.Get(tx, i.DiskGUID)
+				if err != nil || task.State != state || i.Phase != cf.BOSHRunning || d.SizeMB != mb {
+					t.Errorf("stuck %d times: got %s %q, an instance that is %s, a disk of %d MB, %v; want %s and %d MB", stuck, task.State, task.Result, i.Phase, d.SizeMB, err, state, mb)
+				}
+				if says := "runs with its old disk: grow it to 5 MB: no space left on device"; strings.Contains(task.Result, says) != (state == cf.BOSHError) {
+					t.Errorf("got %q; want it with an error: %s", task.Result, says)
+				}
+				return nil
+			})
+		}
+		check("1", want.state, want.mb)
+		shelf.stuck = 0
+		write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", Start, Order{}); return err })
+		check("2", cf.BOSHDone, 5)
+	}
+}
+
+// TestDeleteOfWhatOthersUse is refused without force.
+func TestDeleteOfWhatOthersUse(t *testing.T) {
+	l, _, _ := newLoop(t)
+	write(t, l, func(tx *store.Tx) error {
+		for _, name := range []string{"web", "app"} {
+			if err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Name: name, Consumes: []string{"nats"}}); err != nil {
+				return err
+			}
+		}
+		_, err := Ask(tx, "nats", "admin", Delete, Order{})
+		want := "Deployment 'nats' shares links with 'app', 'web': delete these deployments first, or delete it with force"
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v; want %s", err, want)
+		}
+		if _, err := Ask(tx, "app", "admin", Delete, Order{}); err != nil {
+			t.Errorf("got %v; want one that only uses links deleted", err)
+		}
+		_, err = Ask(tx, "nats", "admin", Delete, Order{Force: true})
+		return err
+	})
+	move(t, l)
+	write(t, l, func(tx *store.Tx) error {
+		all, err := store.BOSHDeployments.All(tx)
+		if len(all) != 1 {
+			t.Errorf("got %d deployments; want nats deleted with force, and app", len(all))
+		}
+		return err
+	})
+}
+
+// TestScriptsThatDidNotRun are not said to have failed.
+func TestScriptsThatDidNotRun(t *testing.T) {
+	calls := []cf.BOSHCall{
+		{Job: "a", Script: "pre-start", State: cf.BOSHFailed, Reason: "a: Exited with status 1"},
+		{Job: "b", Script: "pre-start", State: cf.BOSHSucceeded},
+		{Job: "c", Script: "pre-start", State: cf.BOSHFailed, Reason: "insufficient resources: memory"},
+	}
+	unmade := "The pre-start script of job c did not run: insufficient resources: memory"
+	if got, want := faults(calls), "1 of 3 pre-start scripts failed. Failed Jobs: a. Successful Jobs: b.\n"+unmade; got != want {
+		t.Errorf("got %q; want %q", got, want)
+	}
+	if got := faults(calls[2:]); got != unmade {
+		t.Errorf("got %q; want %q", got, unmade)
+	}
+	if got := faults(calls[1:2]); got != "" {
+		t.Errorf("got %q of what succeeded", got)
+	}
+}
+
+// TestContainersThatWereNotMade says why.
+func TestContainersThatWereNotMade(t *testing.T) {
+	i := agent.Instance{Digest: "d", Spec: agent.Spec{Deployment: "d", Group: "g", Jobs: []agent.Job{{Name: "j", Processes: []agent.Process{{Process: bpm.Process{Name: "p"}}}}}}}
+	of := func(a lrp.Actual) string {
+		a.ProcessGUID = i.Processes()[0]
+		return unmade(i, []*lrp.Actual{{Key: lrp.Key{ProcessGUID: "another"}, PlacementError: "x"}, &a})
+	}
+	for want, a := range map[string]lrp.Actual{
+		"insufficient resources: memory":       {State: lrp.Unclaimed, PlacementError: "insufficient resources: memory"},
+		"failed to create container: no image": {State: lrp.Unclaimed, CrashReason: "failed to create container: no image"},
+		"":                                     {State: lrp.Crashed, CrashReason: "g/j/p: Exited with status 1"},
+	} {
+		if got := of(a); got != want {
+			t.Errorf("got %q; want %q", got, want)
+		}
+	}
 }
 
 // TestASpecThatCannotBeRead affects nothing else: what runs of the instance is left

@@ -71,7 +71,7 @@ func plan(tx *store.Tx, t *cf.BOSHTask, p taskPlan) error {
 // change sets the desired state of a deployment's instances for a task without
 // a new manifest.
 func change(tx *store.Tx, t *cf.BOSHTask, o Order) (taskPlan, error) {
-	d, rows, err := named(tx, t.DeploymentName, o)
+	d, rows, err := named(tx, t.DeploymentName, Kind(t.Kind), o)
 	if err != nil {
 		return taskPlan{}, err
 	}

@@ -18,6 +18,7 @@ func (w world) step() changes {
 	}
 	s.work()
 	s.undoLacking()
+	s.noteSmall()
 	for _, i := range s.all {
 		if !i.gone && i.BOSHInstance != i.was {
 			s.out.Instances = append(s.out.Instances, i.BOSHInstance)
@@ -30,7 +31,7 @@ func (w world) step() changes {
 // have no disks.
 func (s *step) undoLacking() {
 	for _, i := range s.all {
-		err := s.Lacking[i.GUID]
+		err := s.Disks.lacking[i.GUID]
 		if err == nil || i.gone {
 			continue
 		}
@@ -39,6 +40,21 @@ func (s *step) undoLacking() {
 		i.Phase, i.Digest, i.Renewed, i.DiskGUID = cf.BOSHStopped, i.was.Digest, i.was.Renewed, i.was.DiskGUID
 		i.Chosen, i.Failure, i.TaskGUID = false, err.Error(), s.Task.GUID
 		s.event(s.stage(i), subject(i), "failed", err.Error())
+	}
+}
+
+// noteSmall notes that an instance comes up with a disk that could not grow. That is
+// tried again after its pre-start scripts, and by the next task; the instance
+// runs, but its change has failed.
+func (s *step) noteSmall() {
+	for _, i := range s.all {
+		if i.gone || !i.Chosen || i.Phase == i.was.Phase || !comesUp(&i.BOSHInstance) {
+			continue
+		}
+		i.Failure = ""
+		if err := s.Disks.small[i.GUID]; err != nil {
+			i.Failure = fmt.Sprintf("'%s/%d (%s)' runs with its old disk: %s", i.Group, i.Index, i.GUID, err)
+		}
 	}
 }
 

@@ -12,8 +12,14 @@ type world struct {
 	Now       time.Time
 	Task      cf.BOSHTask // processing
 	Plan      taskPlan
-	Instances []instance       // by group and index
-	Lacking   map[string]error // why instances have no disks, by their GUIDs
+	Instances []instance // by group and index
+	Disks     diskFaults
+}
+
+// diskFaults are what went wrong with the disks of instances, by their GUIDs.
+type diskFaults struct {
+	lacking map[string]error // one could not be made
+	small   map[string]error // one could not grow; the instance runs with it as it is
 }
 
 // instance is an instance with what is seen of it.
@@ -26,6 +32,8 @@ type instance struct {
 	// Running is true if all its processes run and are ready, Empty if nothing
 	// of them is left.
 	Running, Empty bool
+	// Unmade says why the container of a process was not made; "" for no reason.
+	Unmade string
 }
 
 // changes is what a step changes.

@@ -67,9 +67,9 @@ func comesUp(r *cf.BOSHInstance) bool {
 }
 
 // noteSize writes down how large the persistent disk of an instance that comes up
-// is now.
+// is now, unless it could not grow.
 func (l *Loop) noteSize(tx *store.Tx, r *cf.BOSHInstance) error {
-	if !comesUp(r) || r.DiskGUID == "" {
+	if !comesUp(r) || r.DiskGUID == "" || r.Failure != "" {
 		return nil
 	}
 	spec, err := l.specs.get(tx, r.Digest)
@@ -145,8 +145,8 @@ func (l *Loop) forgetSpecs(tx *store.Tx) error {
 }
 
 // makeDisks creates the disks of starting instances and of errands, in the
-// desired sizes. It returns which instances lack theirs, and why.
-func (l *Loop) makeDisks(ctx context.Context, c changes) (lacking map[string]error, err error) {
+// desired sizes. It returns what went wrong with them.
+func (l *Loop) makeDisks(ctx context.Context, c changes) (faults diskFaults, err error) {
 	needs := map[string]string{} // digest by instance
 	for _, r := range c.Instances {
 		if comesUp(&r) {
@@ -159,7 +159,7 @@ func (l *Loop) makeDisks(ctx context.Context, c changes) (lacking map[string]err
 		}
 	}
 	disks := map[string]map[string]int{} // sizes by instance and name
-	lacking = map[string]error{}
+	faults = diskFaults{lacking: map[string]error{}, small: map[string]error{}}
 	err = l.Store.Read(ctx, func(tx *store.Tx) error {
 		for guid, digest := range needs {
 			row, err := store.BOSHInstances.Get(tx, guid)
@@ -168,7 +168,7 @@ func (l *Loop) makeDisks(ctx context.Context, c changes) (lacking map[string]err
 			}
 			i, err := l.instance(tx, row, digest, nil)
 			if isBroken(err) {
-				lacking[guid] = err
+				faults.lacking[guid] = err
 				continue
 			}
 			if err != nil {
@@ -180,20 +180,26 @@ func (l *Loop) makeDisks(ctx context.Context, c changes) (lacking map[string]err
 	})
 	for guid, all := range disks {
 		for name, mb := range all {
-			if fault := l.makeDisk(name, int64(mb)<<20); fault != nil {
-				lacking[guid] = errors.Join(lacking[guid], fmt.Errorf("make the disk %s: %w", name, fault))
+			bytes := int64(mb) << 20
+			if fault := l.Volumes.Create(name, volume.Spec{Bytes: bytes}); fault != nil {
+				faults.lacking[guid] = errors.Join(faults.lacking[guid], fmt.Errorf("make the disk %s: %w", name, fault))
+			} else if fault := l.growDisk(name, bytes); fault != nil {
+				faults.small[guid] = errors.Join(faults.small[guid], fmt.Errorf("grow it to %d MB: %w", mb, fault))
 			}
 		}
 	}
-	return lacking, err
+	return faults, err
 }
 
-// makeDisk makes a disk, or has one that is there be as large.
-func (l *Loop) makeDisk(name string, bytes int64) error {
-	if err := l.Volumes.Create(name, volume.Spec{Bytes: bytes}); err != nil {
-		return err
+// growDisk makes a disk as large as it is to be. It tries again: a disk may be busy.
+func (l *Loop) growDisk(name string, bytes int64) (err error) {
+	const tries = 3
+	for range tries {
+		if err = l.Volumes.Grow(name, bytes); err == nil {
+			return nil
+		}
 	}
-	return l.Volumes.Grow(name, bytes)
+	return err
 }
 
 func (l *Loop) dropDisks(names []string) (err error) {
