@@ -2,14 +2,12 @@ package gitpush
 
 import (
 	"context"
-	"encoding/base64"
-	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"cupola/runtime/fault"
+	"cupola/server/logcache/logpage"
 )
 
 // follower reads an app's log while something else happens.
@@ -65,28 +63,11 @@ func (f *follower) last() []string { return f.kept }
 // lines reads the log from a time on; last is the time of the last line. What goes
 // wrong is tried again with the next read.
 func (p *push) lines(ctx context.Context, prefix string, from int64) (lines []string, last int64) {
-	var answer struct {
-		Envelopes struct {
-			Batch []struct {
-				Timestamp string
-				Tags      map[string]string
-				Log       struct{ Payload string }
-			}
-		}
-	}
-	path := fmt.Sprintf("/api/v1/read/%s?envelope_types=LOG&limit=1000&start_time=%d", p.app, from)
-	if err := p.client.call(ctx, "GET", path, nil, &answer); err != nil {
+	var page logpage.Page
+	if err := p.client.call(ctx, "GET", logpage.Path(p.app, from), nil, &page); err != nil {
 		return nil, 0
 	}
-	for _, e := range answer.Envelopes.Batch {
-		if t, err := strconv.ParseInt(e.Timestamp, 10, 64); err == nil {
-			last = max(last, t)
-		}
-		source := e.Tags["source_type"]
-		text, err := base64.StdEncoding.DecodeString(e.Log.Payload)
-		if err == nil && strings.HasPrefix(source, prefix) && source != "RTR" && source != "API" {
-			lines = append(lines, string(text))
-		}
-	}
-	return lines, last
+	return page.Lines(func(source string) bool {
+		return strings.HasPrefix(source, prefix) && source != "RTR" && source != "API"
+	})
 }

@@ -4,13 +4,13 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"mime/multipart"
 	"net/http"
 	"strings"
 
 	"cupola/cmd/cupola/capi"
+	"cupola/server/logcache/logpage"
 )
 
 // Client makes calls of the v3 API.
@@ -89,23 +89,13 @@ func Zip(name string, content []byte) ([]byte, error) {
 
 // LogLines reads the log of an app: of its staging, its instances and its
 // health checks. After an error it returns no lines: callers read again.
-func (c *Client) LogLines(ctx context.Context, app string) (lines []string) {
-	var answer struct {
-		Envelopes struct {
-			Batch []struct {
-				Tags map[string]string
-				Log  struct{ Payload string }
-			}
-		}
-	}
-	if err := c.Call(ctx, "GET", "/api/v1/read/"+app+"?envelope_types=LOG&limit=1000&start_time=0", nil, &answer); err != nil {
+func (c *Client) LogLines(ctx context.Context, app string) []string {
+	var page logpage.Page
+	if err := c.Call(ctx, "GET", logpage.Path(app, 0), nil, &page); err != nil {
 		return nil
 	}
-	for _, e := range answer.Envelopes.Batch {
-		text, err := base64.StdEncoding.DecodeString(e.Log.Payload)
-		if source := e.Tags["source_type"]; err == nil && (strings.HasPrefix(source, "STG") || strings.HasPrefix(source, "APP") || source == "HEALTH") {
-			lines = append(lines, string(text))
-		}
-	}
+	lines, _ := page.Lines(func(source string) bool {
+		return strings.HasPrefix(source, "STG") || strings.HasPrefix(source, "APP") || source == "HEALTH"
+	})
 	return lines
 }

@@ -2,15 +2,13 @@ package push
 
 import (
 	"context"
-	"encoding/base64"
-	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
+	"cupola/server/logcache/logpage"
 )
 
 // follower reads an app's log while something else happens.
@@ -66,27 +64,11 @@ func (f *follower) tell(show *command.Report) {
 // lines reads the log from a time on; last is the time of the last line. What
 // goes wrong is tried again with the next read.
 func (p *Pusher) lines(ctx context.Context, app string, from int64) (lines []string, last int64) {
-	var answer struct {
-		Envelopes struct {
-			Batch []struct {
-				Timestamp string
-				Tags      map[string]string
-				Log       struct{ Payload string }
-			}
-		}
-	}
-	path := fmt.Sprintf("/api/v1/read/%s?envelope_types=LOG&limit=1000&start_time=%d", app, from)
-	if err := p.Client.Call(ctx, "GET", path, nil, &answer); err != nil {
+	var page logpage.Page
+	if err := p.Client.Call(ctx, "GET", logpage.Path(app, from), nil, &page); err != nil {
 		return nil, 0
 	}
-	for _, e := range answer.Envelopes.Batch {
-		if t, err := strconv.ParseInt(e.Timestamp, 10, 64); err == nil {
-			last = max(last, t)
-		}
-		text, err := base64.StdEncoding.DecodeString(e.Log.Payload)
-		if source := e.Tags["source_type"]; err == nil && (strings.HasPrefix(source, "STG") || strings.HasPrefix(source, "APP") || source == "HEALTH") {
-			lines = append(lines, string(text))
-		}
-	}
-	return lines, last
+	return page.Lines(func(source string) bool {
+		return strings.HasPrefix(source, "STG") || strings.HasPrefix(source, "APP") || source == "HEALTH"
+	})
 }
