@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -83,12 +81,8 @@ func serveDirectory(ts *testscript.TestScript, s *session, args []string) outcom
 	dir := ts.MkAbs(args[1])
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServer(http.Dir(dir)))
-	if out, err := exec.Command("git", "--exec-path").Output(); err == nil {
-		mux.Handle("/git/", &cgi.Handler{
-			Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
-			Root: "/git",
-			Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"},
-		})
+	if server := e2e.GitServer(dir); server != nil {
+		mux.Handle("/git/", http.StripPrefix("/git", server))
 	}
 	ts.Setenv(args[0], s.outside.serve(mux))
 	return outcome{}
