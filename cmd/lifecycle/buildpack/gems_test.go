@@ -90,3 +90,18 @@ func TestFinalizeRuby(t *testing.T) {
 		})
 	}
 }
+
+func TestLockedGemfile(t *testing.T) {
+	const asks, none = "ruby '~> 3.1'\ngem 'x'\n", "gem 'x'\n"
+	for _, test := range []struct {
+		gemfile, lock string
+		want          bool
+	}{
+		{none, "", false}, {asks, "", false}, {none, "GEM\n", true}, {asks, "GEM\n", false}, {asks, "GEM\n\nRUBY VERSION\n   ruby 3.1.2p20\n", true},
+	} {
+		s := &stage{app: tree(t, map[string]string{"Gemfile": test.gemfile, "Gemfile.lock": test.lock})}
+		if got := s.isLocked(); got != test.want {
+			t.Errorf("%q, %q: got %v", test.gemfile, test.lock, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package buildpack
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"os"
@@ -77,10 +78,21 @@ func (s *stage) bundleEnvironment() []string {
 		"BUNDLE_APP_CONFIG=" + filepath.Join(s.deps, "bundle-config"), "BUNDLE_DISABLE_VERSION_CHECK=true",
 		"BUNDLE_SILENCE_ROOT_WARNING=true", "BUNDLE_USER_HOME=" + filepath.Join(s.cache, "bundler"), "BUNDLE_RETRY=1",
 	}
-	if s.has("Gemfile.lock") {
+	if s.isLocked() {
 		env = append(env, "BUNDLE_FROZEN=true")
 	}
 	return env
+}
+
+// isLocked reports whether Gemfile.lock can stay as it is. Bundler since 2.5 wants to add the Ruby that the Gemfile asks for, and
+// installs nothing if it must not; it keeps the gems' versions.
+func (s *stage) isLocked() bool {
+	lock, err := s.readAppFile("Gemfile.lock")
+	if err != nil || len(lock) == 0 {
+		return false
+	}
+	text, err := s.readAppFile("Gemfile")
+	return err == nil && (bytes.Contains(lock, []byte("RUBY VERSION")) || !rubyLine.Match(text))
 }
 
 func (s *stage) bundleInstall(bundle string) error {
