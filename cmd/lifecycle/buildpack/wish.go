@@ -88,7 +88,8 @@ func (s *stage) findAll(first string, argument string, patterns ...string) []ins
 			return
 		}
 		seen[real] = true
-		if out, err := s.command(call{argv: []string{path, argument}}).CombinedOutput(); err == nil {
+		// Elsewhere than in the app: what a file there asks for decides what go and pyenv say of themselves.
+		if out, err := s.command(call{argv: []string{path, argument}, dir: "/"}).CombinedOutput(); err == nil {
 			if v := anyVersion.FindString(string(out)); v != "" {
 				others = append(others, installed{path, v})
 			}

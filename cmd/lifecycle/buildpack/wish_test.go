@@ -58,7 +58,7 @@ func TestWishes(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	t.Setenv("CF_STACK", "mine")
-	dir := tree(t, map[string]string{"go*": "#!/bin/sh\necho go version go1.19.8 linux\n", "go-2*": "#!/bin/sh\necho go version go1.21 linux\n", "go-3*": "#!/bin/sh\necho go version go1.23.1 linux\n", "go-4*": "#!/bin/sh\nexit 1\n"})
+	dir := tree(t, map[string]string{"go*": "#!/bin/sh\necho go version go1.19.8 linux\n", "go-2*": "#!/bin/sh\ntest ! -e go.mod && echo go version go1.21 linux\n", "go-3*": "#!/bin/sh\necho go version go1.23.1 linux\n", "go-4*": "#!/bin/sh\nexit 1\n", "go.mod": "go 1.30\n"})
 	var log strings.Builder
 	s := &stage{log: &log, app: dir}
 	all := s.findAll(filepath.Join(dir, "go"), "version", filepath.Join(dir, "go*"))
