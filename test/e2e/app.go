@@ -143,25 +143,35 @@ func (d *Daemon) Logged(app, text string) {
 // Change makes a call that ends with a job, and waits for the job.
 func (d *Daemon) Change(method, path string, body any) error {
 	d.T.Helper()
+	job, err := d.Begin(method, path, body)
+	if err != nil || job == "" {
+		return err
+	}
+	return d.Client().Job(d.T.Context(), job)
+}
+
+// Begin makes a request, and returns the address of its job; "" for none.
+func (d *Daemon) Begin(method, path string, body any) (job string, err error) {
+	d.T.Helper()
 	c := d.Client()
 	text, err := json.Marshal(body)
 	if err != nil {
-		return err
+		return "", err
 	}
 	req, err := http.NewRequestWithContext(d.T.Context(), method, c.URL(path), bytes.NewReader(text))
 	if err != nil {
-		return err
+		return "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	res, err := c.Send(req)
 	if err != nil {
-		return err
+		return "", err
 	}
 	res.Body.Close()
-	if job := res.Header.Get("Location"); job != "" && res.StatusCode == http.StatusAccepted {
-		return c.Job(d.T.Context(), job)
+	if res.StatusCode == http.StatusAccepted {
+		job = res.Header.Get("Location")
 	}
-	return nil
+	return job, nil
 }
 
 // RestartApp restarts an app, and waits for its one web instance.

@@ -29,6 +29,12 @@ func redisOutlives(d *e2e.Daemon) {
 	if got := redis(d, instance, auth, "SET row kept", "CONFIG GET dir"); !strings.HasPrefix(got, "+OK +OK -NOPERM ") {
 		d.T.Fatalf("got %q; want the row set, and no more allowed", got)
 	}
+	backup := backUp(d, "cache")
+	redis(d, instance, auth, "SET row changed")
+	services(d, "restore", "cache", backup, "--force")
+	if got := redis(d, instance, auth, "GET row"); got != "+OK $4 kept" {
+		d.T.Errorf("got %q; want the row restored", got)
+	}
 	killDatabase(d, "users.acl")
 	e2e.Eventually(d.T, time.Minute, func() string {
 		if got := redis(d, instance, auth, "GET row"); got != "+OK $4 kept" {

@@ -32,6 +32,7 @@ func TestDataServices(t *testing.T) {
 	t.Logf("made after %.1f s, bound after %.1f s", made.Seconds(), time.Since(began).Seconds())
 	d.RestartApp("hello-postgres")
 	notesOutlive(d)
+	notesAreRestored(d, notes)
 	isCut(d, binding)
 	redisOutlives(d)
 	filesAreShared(d)
