@@ -97,7 +97,7 @@ func startPlatform(t *testing.T, modules string) platform {
 	registry.Push(t, "unused", v1.Config{}, e2e.SmallStack(t, "unused"))
 	registry.Push(t, "test-1-1", v1.Config{}, release(t))
 	pushNoisy(t, registry)
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--cells", "[{name: one, tags: [ssd]}, {name: two}]")
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--cells", "[{name: one, tags: [ssd]}, {name: two}]", "--data-services", "files")
 	broker := osbtest.New()
 	t.Cleanup(broker.Close)
 	broker.SetCatalog(catalog)
@@ -109,7 +109,7 @@ func startPlatform(t *testing.T, modules string) platform {
 		t.Fatal(err)
 	}
 	for _, plan := range []string{"small", "large"} {
-		d.API("POST", "/v3/service_plans/"+d.First("/v3/service_plans?names="+plan)+"/visibility", e2e.Doc{"type": "public"}, nil)
+		d.API("POST", "/v3/service_plans/"+d.First("/v3/service_plans?service_broker_names=corner-shop&names="+plan)+"/visibility", e2e.Doc{"type": "public"}, nil)
 	}
 	space := d.First("/v3/spaces?names=dev")
 	for _, role := range []string{"space_developer", "space_auditor"} {

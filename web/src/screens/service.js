@@ -14,6 +14,7 @@ import { announce } from '../parts/live.js';
 import { operation, price } from './services.js';
 import { UpdateUserProvided } from './newservice.js';
 import { Bind, Key, Share, Update } from './serviceactions.js';
+import { Backups, builtIn } from './servicebackups.js';
 
 async function load(guid, signal) {
   const instance = await get(`/v3/service_instances/${guid}?fields[space]=guid,name&fields[space.organization]=guid,name`, { signal });
@@ -107,21 +108,16 @@ export default function Service({ params: { guid } }) {
     <${Facts} of=${of.data} offering=${offering} plan=${plan} />
     <${Bindings} of=${of.data} reload=${of.reload} />
     ${i.type === 'managed' && html`<${Keys} of=${of.data} reload=${of.reload} /><${Shared} of=${of.data} reload=${of.reload} />`}
+    ${builtIn(offering) && html`<${Backups} of=${of.data} reload=${of.reload} />`}
     <${Lines} lines=${[`cf service ${quoted(i.name)}`, `cf curl /v3/service_instances/${i.guid}`]} />
   `;
 }
 
-// How large the data of an instance of the built-in broker is, which administrators may ask, and what backs it up.
+// How large the data of an instance of the built-in broker is, which administrators may ask.
 function DataSize({ guid }) {
   const all = useResource(signal => operate('broker/status', {}, undefined, signal), [guid]);
   const found = all.data?.find(i => i.GUID === guid);
-  return (
-    found &&
-    html`
-      <div><dt>Data on disk</dt><dd>${bytes(found.UsedBytes)}</dd></div>
-      <div><dt>Backup</dt><dd>with all else on this machine: <span class="mono">sudo cupola backup FILE</span></dd></div>
-    `
-  );
+  return found && html`<div><dt>Data on disk</dt><dd>${bytes(found.UsedBytes)}</dd></div>`;
 }
 
 function Facts({ of, offering, plan }) {
@@ -168,7 +164,8 @@ function Actions({ of, reload }) {
       submit: 'Delete',
       lines: [`cf delete-service ${name} -f`],
       text:
-        `The service instance ${i.name} is deleted${i.type === 'managed' ? ' with its data' : ''}.` +
+        `The service instance ${i.name} is deleted${i.type === 'managed' ? ' with its data' : ''}` +
+        `${builtIn(offering) ? ' and its backups' : ''}.` +
         `${bindings.length + keys.length ? ` Its ${bindings.length} bindings and ${keys.length} keys are deleted first.` : ''}` +
         ` This cannot be undone.`,
       run: async () => {

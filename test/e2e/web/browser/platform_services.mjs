@@ -103,6 +103,47 @@ export const tests = {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
     await page.waitForURL('**/console/services');
   },
+  async 'a directory that is backed up and restored'(kit) {
+    const page = await kit.admin('/services/marketplace'),
+      dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Create an instance of files, plan small' }).click();
+    await dialog.getByLabel('Name', { exact: true }).fill('shelf');
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.waitForURL('**/services/instances/*');
+    await page.locator('.head .state', { hasText: 'create succeeded' }).waitFor();
+    const backups = page.locator('section', { has: page.getByRole('heading', { name: 'Backups' }) }),
+      rows = backups.locator('tbody tr');
+    await backups.getByText('There are no backups.').waitFor();
+    await backups.getByText('cupola services backup shelf', { exact: true }).waitFor({ state: 'attached' });
+    await backups.getByRole('button', { name: 'Back up now' }).click();
+    await rows.getByText('requested').waitFor();
+    await kit.everywhere(page, 'backups of a service instance');
+    await page.setViewportSize({ width: 1280, height: 800 });
+    const [download] = await Promise.all([page.waitForEvent('download'), rows.getByRole('link', { name: /Download the backup/ }).click()]);
+    check(/^backup_.*\.tar$/.test(download.suggestedFilename()), 'the file is ' + download.suggestedFilename());
+    await rows.getByRole('button', { name: /Restore the backup/ }).click();
+    await dialog.getByText(/cupola services restore shelf \S+ --force/).waitFor();
+    await dialog.getByRole('button', { name: 'Restore', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await rows.getByText('before a restore').waitFor();
+    await page.locator('.head .state', { hasText: 'update succeeded' }).waitFor();
+    await rows
+      .last()
+      .getByRole('button', { name: /Restore the backup/ })
+      .click();
+    await dialog.getByLabel('New service instance').fill('copy');
+    await dialog.getByText(/--new copy/).waitFor();
+    await dialog.getByRole('button', { name: 'Restore', exact: true }).click();
+    await page.getByRole('heading', { name: 'copy', exact: true }).waitFor();
+    for (const name of ['copy', 'shelf']) {
+      await page.goto(kit.console + '/services');
+      await page.getByRole('link', { name, exact: true }).click();
+      await page.getByRole('button', { name: 'Delete ' + name }).click();
+      await dialog.getByText(`${name} is deleted with its data and its backups`).waitFor();
+      await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+      await page.waitForURL('**/console/services');
+    }
+  },
   async 'what a broker refuses is shown'(kit) {
     const page = await kit.admin('/services/marketplace');
     await kit.ask('broker fails');
@@ -124,7 +165,7 @@ export const tests = {
   async 'an upgrade that the broker offers'(kit) {
     const page = await kit.admin('/services/brokers'),
       dialog = page.getByRole('dialog');
-    const plan = (await kit.api(page, 'GET', '/v3/service_plans?names=small')).body.resources[0].guid;
+    const plan = (await kit.api(page, 'GET', '/v3/service_plans?names=small&service_broker_names=corner-shop')).body.resources[0].guid;
     const relationships = { space: { data: { guid: kit.config.space } }, service_plan: { data: { guid: plan } } };
     await kit.api(page, 'POST', '/v3/service_instances', { type: 'managed', name: 'aging', parameters: { size: 1 }, relationships });
     await kit.ask('broker upgrades');
@@ -152,10 +193,11 @@ export const tests = {
     const page = await kit.admin('/services/marketplace'),
       dialog = page.getByRole('dialog');
     const theirs = await kit.as('space_developer', '/services/marketplace');
-    const large = theirs.getByRole('button', { name: 'Create an instance of db, plan large' });
+    const large = theirs.getByRole('button', { name: 'Create an instance of db, plan large' }),
+      plan = page.getByRole('row', { name: /a large one/ });
     await large.waitFor();
     const set = async (before, choose, line) => {
-      await page.getByRole('button', { name: `Visible to ${before}: change for large` }).click();
+      await plan.getByRole('button', { name: `Visible to ${before}: change for large` }).click();
       await choose();
       await dialog.getByText(line).first().waitFor();
       await dialog.getByRole('button', { name: 'Save', exact: true }).click();
@@ -171,7 +213,7 @@ export const tests = {
     await set('admin', some, 'cf enable-service-access db -p large -o cupola');
     await large.waitFor();
     await set('organization', () => dialog.getByLabel('Visible to').selectOption('public'), 'cf enable-service-access db -p large');
-    await page.getByRole('button', { name: 'Visible to public: change for large' }).waitFor();
+    await plan.getByRole('button', { name: 'Visible to public: change for large' }).waitFor();
   },
   async 'a form keeps to its schema, and a key shows its credentials on request'(kit) {
     const page = await kit.admin('/services/marketplace'),
