@@ -1,4 +1,4 @@
-// Package blob keeps packages, droplets, buildpacks and build caches as files
+// Package blob keeps packages, droplets, buildpacks, build caches and backups of service instances as files
 // that are named by their SHA-256. A file is written aside, synced and then
 // renamed, so that a name never stands for half of its content.
 package blob
