@@ -100,7 +100,7 @@ func cutShort(d *e2e.Daemon, args ...string) {
 	cmd.Wait()
 }
 
-// constantly asks each app through the router, until stop is called.
+// constantly asks each app through the router, until stop is called: seldom enough that the logs keep what else they have.
 func constantly(d *e2e.Daemon, apps []string) (stop func() (sent int64, failures []string)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var (
@@ -111,7 +111,7 @@ func constantly(d *e2e.Daemon, apps []string) (stop func() (sent int64, failures
 	)
 	for _, app := range apps {
 		each.Go(func() {
-			for tick := time.NewTicker(40 * time.Millisecond); ctx.Err() == nil; <-tick.C {
+			for tick := time.NewTicker(200 * time.Millisecond); ctx.Err() == nil; <-tick.C {
 				status, body, err := d.Get(app+".localhost", "/")
 				n.Add(1)
 				if err != nil || status != 200 {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cupola/server/datadir"
 	"cupola/test/e2e"
 )
 
@@ -269,8 +270,9 @@ func TestACellThatGoesIsLeftOneByOne(t *testing.T) {
 	}
 	d.Kill()
 	d.Start() // removes what is empty
-	for _, pattern := range []string{"/sys/fs/cgroup/*/cupola-*/cell@going-a", "/sys/fs/cgroup/cupola-*/cell@going-a"} {
-		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
+	own := datadir.OwnerOf(d.Dir).Cgroup
+	for _, pattern := range []string{"/sys/fs/cgroup/*/", "/sys/fs/cgroup/"} {
+		if left, err := filepath.Glob(pattern + own + "/cell@going-a"); err != nil || len(left) > 0 {
 			t.Errorf("got %v, %v; want nothing left of the cell", left, err)
 		}
 	}

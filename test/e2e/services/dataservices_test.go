@@ -83,10 +83,15 @@ func notesOutlive(d *e2e.Daemon) {
 	})
 	cancel()
 	<-ended
-	_, text, err := d.Get("hello-postgres.localhost", "/")
-	if err != nil {
-		d.T.Fatal(err)
-	}
+	text := ""
+	e2e.Eventually(d.T, time.Minute, func() string {
+		status, body, err := d.Get("hello-postgres.localhost", "/")
+		if err != nil || status != 200 {
+			return fmt.Sprintf("got %d %q, %v; want the notes", status, body, err)
+		}
+		text = body
+		return ""
+	})
 	for n := range kept {
 		if !strings.Contains(text, fmt.Sprintf(" note %d.\n", n)) {
 			d.T.Errorf("note %d of %d was lost", n, kept)
