@@ -2,11 +2,14 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
+	"cupola/cmd/cupola/command"
 	"cupola/server/bosh"
 	"cupola/server/bosh/interpolate"
 	"cupola/server/bosh/tree"
@@ -14,12 +17,13 @@ import (
 
 // sourceFlags are what a BOSH deployment is made of, by the bosh CLI's flags.
 type sourceFlags struct {
-	Manifest string   `help:"The deployment's manifest; - reads standard input." short:"f" required:"" placeholder:"FILE"`
-	Ops      []string `help:"Apply an ops file; may be repeated." short:"o" sep:"none" placeholder:"FILE"`
-	Var      []string `help:"Set a variable to a YAML value; may be repeated." short:"v" sep:"none" placeholder:"NAME=VALUE"`
-	VarFile  []string `help:"Set a variable to a file's content; may be repeated." sep:"none" placeholder:"NAME=FILE"`
-	VarsFile []string `help:"Load variables from a YAML file; may be repeated." short:"l" sep:"none" placeholder:"FILE"`
-	VarsEnv  []string `help:"Load variables from environment variables PREFIX_name; may be repeated." sep:"none" placeholder:"PREFIX"`
+	Manifest  string   `help:"The deployment's manifest; - reads standard input." short:"f" required:"" placeholder:"FILE"`
+	Ops       []string `help:"Apply an ops file; may be repeated." short:"o" sep:"none" placeholder:"FILE"`
+	Var       []string `help:"Set a variable to a YAML value; may be repeated." short:"v" sep:"none" placeholder:"NAME=VALUE"`
+	VarFile   []string `help:"Set a variable to a file's content; may be repeated." sep:"none" placeholder:"NAME=FILE"`
+	VarsFile  []string `help:"Load variables from a YAML file; may be repeated." short:"l" sep:"none" placeholder:"FILE"`
+	VarsStore string   `help:"Load variables from this YAML file, and generate there those that the manifest declares and that have no value." placeholder:"FILE"`
+	VarsEnv   []string `help:"Load variables from environment variables PREFIX_name; may be repeated." sep:"none" placeholder:"PREFIX"`
 }
 
 // source reads all that the flags name.
@@ -34,8 +38,45 @@ func (f *sourceFlags) source(ctx context.Context) (s bosh.Source, err error) {
 		}
 		s.Ops = append(s.Ops, file)
 	}
-	s.Values, err = f.values(ctx)
+	if s.Values, err = f.values(ctx); err != nil || f.VarsStore == "" {
+		return s, err
+	}
+	stored, err := f.stored(ctx, s)
+	s.Values = bosh.Merged(stored, s.Values)
 	return s, err
+}
+
+// stored are the values of the store of variables. New ones are written to its
+// file, which only its owner can read.
+func (f *sourceFlags) stored(ctx context.Context, s bosh.Source) (interpolate.Values, error) {
+	var old interpolate.Values
+	file, err := readSource(ctx, f.VarsStore)
+	switch {
+	case err == nil:
+		old, err = bosh.Values(file)
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Generated(ctx, old)
+	if err != nil || len(all) == len(old) {
+		return all, err
+	}
+	n, err := tree.Of(map[string]any(all))
+	if err != nil {
+		return nil, err
+	}
+	text, err := tree.Write(n)
+	if err != nil {
+		return nil, err
+	}
+	_, err = command.WriteBeside(f.VarsStore, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	return all, err
 }
 
 // values are those of all flags; as in the bosh CLI, what is said of one
