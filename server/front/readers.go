@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/authz"
 	"cupola/server/control/access"
 	"cupola/server/logstream"
 	"cupola/server/uaa"
@@ -28,8 +29,8 @@ func (rs Readers) user(r *http.Request) string {
 	return id.Actor().GUID
 }
 
-// mayRead lets those read an app's log who see the app, and those with the
-// firehose read everything.
+// mayRead lets those read an app's log who see the app, those who read all secrets the
+// logs of BOSH deployments, and those with the firehose everything.
 func (rs Readers) mayRead(r *http.Request, sourceIDs ...string) (may map[string]bool, err error) {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	id, err := rs.UAA.Verify(r.Context(), token)
@@ -77,8 +78,8 @@ func (rs Readers) Reader(r *http.Request) (logstream.Reader, error) {
 // visibleAtOnce is how many apps are looked for in one query.
 const visibleAtOnce = 1000
 
-// markVisible marks the apps that whom a token speaks for sees.
-func markVisible(tx *store.Tx, id cf.Identity, appGUIDs []string, seen map[string]bool) error {
+// markVisible marks the apps that whom a token speaks for sees, and the BOSH deployments.
+func markVisible(tx *store.Tx, id cf.Identity, guids []string, seen map[string]bool) error {
 	actor, err := access.Actor(tx, id.Actor(), id.Scopes)
 	if err != nil {
 		return err
@@ -90,13 +91,23 @@ func markVisible(tx *store.Tx, id cf.Identity, appGUIDs []string, seen map[strin
 	if err != nil {
 		return err
 	}
-	for guids := range slices.Chunk(appGUIDs, visibleAtOnce) {
+	for guids := range slices.Chunk(guids, visibleAtOnce) {
 		apps, _, err := store.Apps.List(tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: scope})
 		if err != nil {
 			return err
 		}
 		for _, a := range apps {
 			seen[a.GUID] = true
+		}
+		if !actor.May(authz.AdminReadOnly, authz.Place{}) { // as for GET /v1/deployments/{name}
+			continue
+		}
+		deployments, err := store.BOSHDeployments.By(tx, "guids", guids...)
+		if err != nil {
+			return err
+		}
+		for _, d := range deployments {
+			seen[d.GUID] = true
 		}
 	}
 	return nil

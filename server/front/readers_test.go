@@ -45,9 +45,18 @@ func logReaders(t *testing.T) Readers {
 				return err
 			}
 		}
+		if err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: guid("deployment"), Name: "nats"}); err != nil {
+			return err
+		}
 		admin, err := store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {"admin"}}})
 		if err != nil {
 			return err
+		}
+		for name, scope := range map[string]string{"reader": "cloud_controller.admin_read_only", "auditor": "cloud_controller.global_auditor"} {
+			u := &cf.User{Resource: guid(name), Username: name, Origin: uaa.Origin, PasswordHash: admin.PasswordHash, Scopes: []string{scope}}
+			if err := store.Users.Insert(tx, u); err != nil {
+				return err
+			}
 		}
 		joe := &cf.User{Resource: guid("joe"), Username: "joe", Origin: uaa.Origin, PasswordHash: admin.PasswordHash}
 		if err := store.Users.Insert(tx, joe); err != nil {
@@ -84,7 +93,7 @@ func (rs Readers) logsOf(t *testing.T, user, scope string) ([]string, error) {
 	t.Helper()
 	read := httptest.NewRequest("GET", "/api/v1/meta", nil)
 	read.Header.Set("Authorization", "bearer "+rs.token(t, user, scope))
-	may, err := rs.mayRead(read, "mine", "theirs", "of a deployment")
+	may, err := rs.mayRead(read, "mine", "theirs", "deployment", "of a deployment")
 	var all []string
 	for id, ok := range may {
 		if ok {
@@ -104,8 +113,10 @@ func TestWhoMayReadLogs(t *testing.T) {
 		{"joe", "", []string{"mine"}},
 		{"joe", "cloud_controller.read", []string{"mine"}},
 		{"joe", "openid", nil}, // a client that was let see who its user is
-		{"admin", "", []string{"mine", "of a deployment", "theirs"}},
-		{"admin", "cloud_controller.admin", []string{"mine", "theirs"}},
+		{"admin", "", []string{"deployment", "mine", "of a deployment", "theirs"}},
+		{"admin", "cloud_controller.admin", []string{"deployment", "mine", "theirs"}},
+		{"reader", "", []string{"deployment", "mine", "theirs"}},
+		{"auditor", "", []string{"mine", "theirs"}},
 	} {
 		if got, err := rs.logsOf(t, c.user, c.scope); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s with %q: got %v, %v; want %v", c.user, c.scope, got, err, c.want)
@@ -140,8 +151,9 @@ func TestWhoMayReadStreams(t *testing.T) {
 	}
 	joe, admin, narrow := read("joe", ""), read("admin", ""), read("admin", "cloud_controller.admin")
 	for n, c := range []struct{ got, want bool }{
-		{joe("mine"), true}, {joe("theirs"), false}, {joe("mine", "theirs"), false}, {joe(), false}, {joe("of a deployment"), false},
+		{joe("mine"), true}, {joe("theirs"), false}, {joe("mine", "theirs"), false}, {joe(), false}, {joe("of a deployment"), false}, {joe("deployment"), false},
 		{admin(), true}, {admin("of a deployment"), true}, {narrow("theirs"), true}, {narrow(), false},
+		{read("reader", "")("deployment", "mine"), true}, {read("auditor", "")("deployment"), false}, {read("auditor", "")("mine"), true},
 	} {
 		if c.got != c.want {
 			t.Errorf("%d: got %v", n, c.got)
