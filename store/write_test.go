@@ -21,7 +21,7 @@ type crowd struct {
 	s       *Store
 	release chan struct{}
 	held    func(error)   // receives the result of the write that all wait for
-	age     time.Duration // of the batch when the others join it; 0: as it is
+	age     time.Duration // of the batch when the others join it
 	running sync.WaitGroup
 
 	mu  sync.Mutex
@@ -40,9 +40,7 @@ func gather(t *testing.T, s *Store) *crowd {
 			c.note("holder", tx)
 			close(begun)
 			<-c.release
-			if c.age > 0 {
-				s.batch.begun = time.Now().Add(-c.age)
-			}
+			s.batch.begun = time.Now().Add(-c.age) // however long it took until all waited
 			return nil
 		})
 		c.held(err)
