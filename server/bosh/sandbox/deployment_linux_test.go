@@ -65,7 +65,7 @@ func TestLargeDeployment(t *testing.T) {
 		t.Logf("resolved %d templates in %v, their image %s", jobs*templates, time.Since(start), image)
 	}
 	last := d.Groups[groups-1].Jobs[0]
-	if len(last.Processes) != 1 || last.Processes[0].Container != "job-16-job-16" || !strings.Contains(last.Pinned, "sha256:") && !strings.HasPrefix(last.Pinned, "oci:") {
+	if len(last.Processes) != 1 || last.Processes[0].Container != "job-16-group-16" || !strings.Contains(last.Pinned, "sha256:") && !strings.HasPrefix(last.Pinned, "oci:") {
 		t.Errorf("got %+v", last)
 	}
 	if got, want := string(d.Groups[1].Instances[0].Jobs[0].Files[1].Content), "key: SECRET\nfirst: large-group-0-0:80\nport: 81 large-group-1-0\n"; !strings.HasPrefix(got, want) {
