@@ -125,7 +125,10 @@ class Kit {
     return `/apps/${config.apps[name]}${tab && '/' + tab}`;
   }
 
-  /** Calls the API as the page's user: {status, body}. What only reads is asked again where Chromium gives it up, as web/src/lib/api.js does. */
+  /**
+   * Calls the API as the page's user: {status, body}. What only reads is asked again where Chromium gives it up, as
+   * web/src/lib/api.js does.
+   */
   api(page, method, where, json) {
     return page.evaluate(
       async ([method, where, json]) => {
