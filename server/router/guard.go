@@ -1,8 +1,10 @@
 package router
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 )
 
@@ -19,6 +21,7 @@ type guard struct {
 	poison []byte // what the server reads in place of the refused rest
 	bad    bool
 	raw    atomic.Bool // the connection was taken over: no HTTP any more
+	failed error       // of a read
 }
 
 // poison ends a head such that net/http cannot parse it, wherever in the head
@@ -45,12 +48,20 @@ func (g *guard) Read(p []byte) (int, error) {
 	return g.readPoison(p)
 }
 
-// next reads what has not been scanned.
-func (g *guard) next(p []byte) (int, error) {
-	if len(g.early) == 0 {
-		return g.Conn.Read(p)
+// next reads what has not been scanned. After an error there is no more to read, even if
+// the error passes: net/http has ended the context of the connection for it, so that each
+// later request would be cancelled.
+func (g *guard) next(p []byte) (n int, err error) {
+	if g.failed != nil {
+		return 0, g.failed
 	}
-	n := copy(p, g.early)
+	if len(g.early) == 0 {
+		if n, err = g.Conn.Read(p); !errors.Is(err, os.ErrDeadlineExceeded) {
+			g.failed = err
+		}
+		return n, err
+	}
+	n = copy(p, g.early)
 	if g.early = g.early[n:]; len(g.early) == 0 {
 		g.early = nil
 	}

@@ -120,3 +120,52 @@ func TestListenersOutliveALackOfFiles(t *testing.T) {
 		})
 	}
 }
+
+// scarceConn has no memory for what it reads, once the client has sent an X.
+type scarceConn struct{ net.Conn }
+
+func (c scarceConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if strings.HasPrefix(string(p[:n]), "X") {
+		return 0, os.NewSyscallError("recvfrom", syscall.ENOBUFS)
+	}
+	return n, err
+}
+
+type scarceConns struct{ net.Listener }
+
+func (l scarceConns) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return scarceConn{c}, nil
+}
+
+// TestAConnectionEndsWithAFailedRead reads nothing more from a connection of which a read
+// failed beside a handler: net/http would give each later request an ended context.
+func TestAConnectionEndsWithAFailedRead(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handling := make(chan struct{})
+	srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handling <- struct{}{}
+		<-r.Context().Done()
+		_, _ = io.WriteString(w, "fine")
+	}), slog.New(slog.DiscardHandler), Timeouts{})
+	defer srv.Close()
+	go srv.Serve(Guard(scarceConns{inner}, nil, NewGate(bulkhead.Limits{Strangers: 10, API: 10, Apps: 10, Backends: 10}))) //nolint:errcheck // it ends with the test
+	client, err := net.Dial("tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	_, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	<-handling
+	_, _ = io.WriteString(client, "X")
+	if answer, err := io.ReadAll(client); err != nil || !strings.HasSuffix(string(answer), "\r\n\r\nfine") {
+		t.Errorf("got %q, %v; want the answer, and the end", answer, err)
+	}
+}
