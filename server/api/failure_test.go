@@ -5,14 +5,18 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	guard "cupola/runtime/fault"
+	"cupola/server/authz"
+	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -36,6 +40,32 @@ func TestClientsThatLeaveAreNoError(t *testing.T) {
 	leave()
 	if got := s.failure(r, sql.ErrTxDone); got.status != 499 || log.Len() > 0 {
 		t.Errorf("got %d, and logged %q; want 499, and nothing", got.status, log.String())
+	}
+}
+
+// A token that could not be looked up is not called invalid: clients would log out.
+func TestATokenThatCannotBeLookedUp(t *testing.T) {
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for _, c := range []struct {
+		ctx    context.Context
+		err    error
+		status int
+	}{
+		{t.Context(), syscall.EMFILE, 503},
+		{t.Context(), store.ErrFull, 507},
+		{left, sql.ErrTxDone, 499},
+		{t.Context(), errors.New("expired"), 401},
+	} {
+		s := New(t.Context(), Config{Store: newWorld(t).store, Log: slog.New(slog.DiscardHandler),
+			Authenticate: func(context.Context, string) (cf.Identity, error) { return cf.Identity{}, c.err }})
+		r := httptest.NewRequestWithContext(c.ctx, "GET", "/v3/apps", nil)
+		r.Header.Set("Authorization", "bearer token")
+		rec := httptest.NewRecorder()
+		s.handle(route{"/v3/apps", authz.Anyone, inTx(func(*call) (*response, error) { return noContent() })})(rec, r)
+		if rec.Code != c.status {
+			t.Errorf("%v: got %d %s; want %d", c.err, rec.Code, rec.Body, c.status)
+		}
 	}
 }
 
