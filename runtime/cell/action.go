@@ -3,6 +3,7 @@ package cell
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -61,15 +62,19 @@ func (p *performer) parallel(ctx context.Context, at string, g lrp.Group, source
 
 // codependent ends all when one has ended, however it did.
 func (p *performer) codependent(ctx context.Context, at string, g lrp.Group, source string) error {
-	ctx, cancel := context.WithCancel(ctx)
+	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ends := p.begin(ctx, at, g, source)
+	ends := p.begin(within, at, g, source)
 	var errs []error
+	ended := false // one, which was not cancelled
 	for range g.Actions {
 		err := <-ends
-		if err == nil && ctx.Err() == nil {
+		if err == nil && !ended && ctx.Err() == nil {
 			err = failure{codependent}
 		}
+		// What could not begin since the container's first process has ended may be
+		// reported before that end.
+		ended = ended || !errors.Is(err, errCancelled)
 		errs = append(errs, err)
 		p.endBegins()
 		cancel()
