@@ -28,14 +28,18 @@ func (c panicConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type panicListener struct{ net.Listener }
+// brokenListener accepts connections with a fault.
+type brokenListener struct {
+	net.Listener
+	broken func(net.Conn) net.Conn
+}
 
-func (l panicListener) Accept() (net.Conn, error) {
+func (l brokenListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return panicConn{c}, nil
+	return l.broken(c), nil
 }
 
 // TestPanicOfAConnectionEndsItAlone has what lies below the router's connections
@@ -45,7 +49,7 @@ func TestPanicOfAConnectionEndsItAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guarded := Guard(panicListener{inner}, nil, NewGate(bulkhead.Limits{Strangers: 10, API: 10, Apps: 10, Backends: 10}))
+	guarded := Guard(brokenListener{inner, func(c net.Conn) net.Conn { return panicConn{c} }}, nil, NewGate(bulkhead.Limits{Strangers: 10, API: 10, Apps: 10, Backends: 10}))
 	handling := make(chan struct{})
 	srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handling <- struct{}{}
@@ -132,16 +136,6 @@ func (c scarceConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type scarceConns struct{ net.Listener }
-
-func (l scarceConns) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return scarceConn{c}, nil
-}
-
 // TestAConnectionEndsWithAFailedRead reads nothing more from a connection of which a read
 // failed beside a handler: net/http would give each later request an ended context.
 func TestAConnectionEndsWithAFailedRead(t *testing.T) {
@@ -156,7 +150,7 @@ func TestAConnectionEndsWithAFailedRead(t *testing.T) {
 		_, _ = io.WriteString(w, "fine")
 	}), slog.New(slog.DiscardHandler), Timeouts{})
 	defer srv.Close()
-	go srv.Serve(Guard(scarceConns{inner}, nil, NewGate(bulkhead.Limits{Strangers: 10, API: 10, Apps: 10, Backends: 10}))) //nolint:errcheck // it ends with the test
+	go srv.Serve(Guard(brokenListener{inner, func(c net.Conn) net.Conn { return scarceConn{c} }}, nil, NewGate(bulkhead.Limits{Strangers: 10, API: 10, Apps: 10, Backends: 10}))) //nolint:errcheck // it ends with the test
 	client, err := net.Dial("tcp", inner.Addr().String())
 	if err != nil {
 		t.Fatal(err)
