@@ -159,7 +159,7 @@ func (r *resolution) shared(deployment string) ([]link.Provider, bool) {
 	return all, exists
 }
 
-// texts are all in a value but the keys of its maps.
+// texts are all strings in a value, except the keys of its maps.
 func texts(v any) (all []string) {
 	switch v := v.(type) {
 	case string:

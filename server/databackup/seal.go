@@ -77,8 +77,8 @@ func (s *sealer) seal(plain []byte, last bool) error {
 	return err
 }
 
-// unseal writes the content of a sealed file. What it wrote before an error is to be
-// thrown away.
+// unseal writes the content of a sealed file. After an error the caller must discard what
+// was written.
 func unseal(to io.Writer, from io.Reader, key string) error {
 	aead, err := aeadOf(key)
 	if err != nil {

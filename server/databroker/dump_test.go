@@ -102,8 +102,8 @@ func says(err error) string {
 	return err.Error()
 }
 
-// TestDirectories dumps and loads what is no database, and neither where the broker is off
-// or the instance is not ready.
+// TestDirectories dumps and loads a directory. Both fail if the broker is off or the instance
+// is not ready.
 func TestDirectories(t *testing.T) {
 	w := newWorld(t)
 	s := &Service{broker: w.broker}

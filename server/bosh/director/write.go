@@ -191,7 +191,7 @@ func (l *Loop) makeDisks(ctx context.Context, c changes) (faults diskFaults, err
 	return faults, err
 }
 
-// growDisk makes a disk as large as it is to be. It tries again: a disk may be busy.
+// growDisk grows a disk to its desired size. It tries again: a disk may be busy.
 func (l *Loop) growDisk(name string, bytes int64) (err error) {
 	const tries = 3
 	for range tries {
