@@ -190,7 +190,7 @@ func TestRealMonitor(t *testing.T) {
 	never.Monitor, never.StartTimeout = check.Action(), 1e9
 	c.Start(never)
 	eventually(t, "end", func() bool { return exitOf(r, "h").Failed })
-	if got := exitOf(r, "h").Reason; !strings.HasPrefix(got, "Instance never healthy after 1") || !strings.Contains(got, "8080") {
+	if got := exitOf(r, "h").Reason; !strings.HasPrefix(got, "Instance never healthy after ") || !strings.Contains(got, "8080") {
 		t.Errorf("got %q; want what the check has written", got)
 	}
 }

@@ -56,7 +56,7 @@ type Traffic struct {
 
 // Failure is a request that got no answer, or none of the app's.
 type Failure struct {
-	Began, ended time.Time
+	Began, Ended time.Time
 	What         string
 }
 
@@ -146,4 +146,4 @@ type Gap struct{ From, To time.Time }
 
 // met reports whether a request met the gap: it was under way when the daemon was
 // killed, or began before the next one was there.
-func (g Gap) met(f Failure) bool { return f.ended.After(g.From) && f.Began.Before(g.To) }
+func (g Gap) met(f Failure) bool { return f.Ended.After(g.From) && f.Began.Before(g.To) }

@@ -50,7 +50,7 @@ func TestToggles(t *testing.T) {
 	polls := stop()
 	for _, f := range load.End(t, gaps...) {
 		if f.What[:3] != "404" && f.What[:3] != "503" {
-			t.Errorf("a request of %s failed other than for want of an instance: %s", f.Began.Format(time.StampMilli), f.What)
+			t.Errorf("a request of %s failed after %v other than for want of an instance: %s", f.Began.Format(time.StampMilli), f.Ended.Sub(f.Began), f.What)
 		}
 	}
 	after := d.Running("hello-node", "web", instances)
