@@ -22,7 +22,8 @@ ONCE_WEB     = .ci/once web ./web ./server/console ./server/machine test/e2e/web
 SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
 STARTER    := runtime/container/starter/program/bin/starter
-PROGRAMS   := $(addprefix runtime/lifecycle/bin/,lifecycle launcher init fetch) $(STARTER)
+LAUNCH     := runtime/container/starter/program/bin/launch
+PROGRAMS   := $(addprefix runtime/lifecycle/bin/,lifecycle launcher init fetch) $(STARTER) $(LAUNCH)
 # As the daemon embeds them.
 HELPERS    := $(foreach p,$(PROGRAMS),$(subst /bin/,/packed/,$(p)).zst)
 SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' -o -path 'web/dist/*' -type f 2>/dev/null) go.mod
@@ -77,10 +78,16 @@ $(STARTER): $(shell find cmd/starter runtime/container/starter -name '*.go' 2>/d
 	@mkdir -p $(@D)
 	go build -tags "netgo osusergo" -ldflags "-s -w -extldflags=-static" -o $@ ./cmd/starter
 
+# Its counterpart without libcontainer.
+$(LAUNCH): cmd/launch/launch.c cmd/launch/build
+	@.ci/deps build
+	@mkdir -p $(@D)
+	cmd/launch/build $@
+
 runtime/lifecycle/packed/%.zst: runtime/lifecycle/bin/%
 	GOOS= GOARCH= CC= go run ./.ci/compress $< $@
 
-$(subst /bin/,/packed/,$(STARTER)).zst: $(STARTER)
+runtime/container/starter/program/packed/%.zst: runtime/container/starter/program/bin/%
 	GOOS= GOARCH= CC= go run ./.ci/compress $< $@
 
 .PHONY: demo

@@ -1,8 +1,9 @@
 // Package container runs one OCI container per ID: no runtime binary, no shim,
 // no helper beside the container. In it a small init starts the app, reaps and
-// forwards signals. Libcontainer runs in a separate program, the starter,
-// which ends with the start (see package starter), so that it can neither end
-// nor block the daemon.
+// forwards signals. A separate program makes the container and ends with the
+// start, so that it can neither end nor block the daemon: the starter, which runs
+// libcontainer (see package starter), or the launcher, which does without (see
+// package launch).
 //
 // A container outlives the daemon. Its state directory is written before its
 // first effect in the kernel, so whatever a killed daemon left, half-made or
@@ -40,9 +41,12 @@ type Config struct {
 	// seccomp filter and starts the process. It is mounted read-only at
 	// contract.ProgramDir. New writes the filter into it as seccomp.bpf.
 	HelperDir string
-	// Starter is the program that starts containers; "" is the one that this binary
-	// carries.
-	Starter string
+	// Kind selects what starts containers; "" is Runc. Whatever starts a container,
+	// an Engine of either kind finds, enters and removes it.
+	Kind Kind
+	// Starter and Launcher are the programs that start containers; "" is the one that
+	// this binary carries.
+	Starter, Launcher string
 	// StartTimeout bounds one start of a container or of a process in it; 0 means
 	// 50 s.
 	StartTimeout time.Duration
@@ -52,6 +56,15 @@ type Config struct {
 	// has no exit code of a process that another process reaped.
 	NoPIDFDInfo bool
 }
+
+// Kind is what starts containers.
+type Kind string
+
+// The kinds of Engines.
+const (
+	Runc   Kind = "runc"   // libcontainer, as runc does
+	Launch Kind = "launch" // cupola's own program, where CheckLaunch finds no obstacle
+)
 
 // IDMap maps the container's IDs 0..Size-1 to the host's Base..Base+Size-1.
 type IDMap struct{ Base, Size uint32 }

@@ -165,8 +165,10 @@ func testNetwork(dir string) network.Config {
 
 // TestKilledDaemonLeaksNothing kills a daemon at random moments while it starts
 // and removes containers, and has the next one find all that is left.
-func TestKilledDaemonLeaksNothing(t *testing.T) {
-	b := newBench(t)
+func TestKilledDaemonLeaksNothing(t *testing.T) { eachKind(t, testKilledDaemonLeaksNothing) }
+
+func testKilledDaemonLeaksNothing(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	base := filepath.Dir(b.rootfs)
 	d := daemon{Engine: b.cfg, Network: testNetwork(filepath.Join(base, "net")), Rootfs: b.rootfs, Mark: "mark" + rand.Text()}
 	n, err := network.New(d.Network)
@@ -288,10 +290,12 @@ func marked(mark string) []string {
 
 // TestAppOutlivesDaemon kills the daemon under a container, which goes on and
 // writes; the next one reads it all and learns how it ends.
-func TestAppOutlivesDaemon(t *testing.T) {
+func TestAppOutlivesDaemon(t *testing.T) { eachKind(t, testAppOutlivesDaemon) }
+
+func testAppOutlivesDaemon(t *testing.T, kind Kind) {
 	for name, old := range map[string]bool{"this kernel": false, "before Linux 6.15": true} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newBench(t, kind)
 			b.cfg.NoPIDFDInfo = old
 			outliveDaemon(t, b)
 		})

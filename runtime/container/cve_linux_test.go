@@ -94,7 +94,9 @@ const kernelFile = "/proc/sys/kernel/core_pattern"
 
 // TestImageOverKernelFiles starts images with links where runc makes, masks or writes to files of the kernel. The
 // container may be refused; the host's setting stays, and what is masked shows nothing.
-func TestImageOverKernelFiles(t *testing.T) {
+func TestImageOverKernelFiles(t *testing.T) { eachKind(t, testImageOverKernelFiles) }
+
+func testImageOverKernelFiles(t *testing.T, kind Kind) {
 	before, err := os.ReadFile(kernelFile)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +114,7 @@ func TestImageOverKernelFiles(t *testing.T) {
 		{"CVE-2024-45310", "tmp", "/victim"},
 	} {
 		t.Run(c.cve+" "+c.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newBench(t, kind)
 			name := filepath.Join(b.rootfs, c.name)
 			if err := errors.Join(os.RemoveAll(name), os.MkdirAll(filepath.Dir(name), 0o755), os.Symlink(c.to, name)); err != nil {
 				t.Fatal(err)
@@ -131,7 +133,9 @@ func TestImageOverKernelFiles(t *testing.T) {
 
 // TestSwappedDuringStart has another container that shares the files of a root, or of a volume, swap directories for
 // links while containers start: nothing is mounted on the host, nothing of it is seen, and what is masked stays so.
-func TestSwappedDuringStart(t *testing.T) {
+func TestSwappedDuringStart(t *testing.T) { eachKind(t, testSwappedDuringStart) }
+
+func testSwappedDuringStart(t *testing.T, kind Kind) {
 	for _, c := range []struct{ cve, name, to, mount string }{
 		{"CVE-2021-30465", "home", "VICTIM", "/home/point"},
 		{"CVE-2021-30465", "home", "/", "/home/VICTIM"},
@@ -141,7 +145,7 @@ func TestSwappedDuringStart(t *testing.T) {
 		{"CVE-2025-52881", "proc", "VICTIM", ""},
 	} {
 		t.Run(c.cve+" "+c.name, func(t *testing.T) {
-			b := newBench(t)
+			b := newBench(t, kind)
 			victim := hostFile(t, b)
 			shown := filepath.Join(filepath.Dir(b.rootfs), "shown")
 			link := filepath.Join(b.rootfs, "link")
@@ -181,8 +185,10 @@ func TestSwappedDuringStart(t *testing.T) {
 
 // TestLeakedDescriptors is the rest of CVE-2024-21626: the working directory of a later process, a link in the image
 // that leads to a descriptor, and a program of the host named through one.
-func TestLeakedDescriptors(t *testing.T) {
-	b := newBench(t)
+func TestLeakedDescriptors(t *testing.T) { eachKind(t, testLeakedDescriptors) }
+
+func testLeakedDescriptors(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	victim := hostFile(t, b)
 	_, r := b.start(t, b.spec("app", "sleep"))
 	waitLine(t, r, "ready\n")
@@ -229,8 +235,10 @@ func execText(t *testing.T, b *bench, p Process) string {
 
 // TestNegativeGroups has a program that is set-gid read a file that is closed to the user's own group alone, which the
 // missing supplementary group allowed: CVE-2022-36109, CVE-2022-2990, CVE-2022-2995, CVE-2023-25173.
-func TestNegativeGroups(t *testing.T) {
-	b := newBench(t)
+func TestNegativeGroups(t *testing.T) { eachKind(t, testNegativeGroups) }
+
+func testNegativeGroups(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	probe, err := os.ReadFile(filepath.Join(b.rootfs, "bin/probe"))
 	if err != nil {
 		t.Fatal(err)
@@ -262,8 +270,10 @@ func TestNegativeGroups(t *testing.T) {
 
 // TestManyGroups holds that an image whose user is in more groups than the kernel takes (CVE-2026-47262) is refused, and
 // that the next start is as ever.
-func TestManyGroups(t *testing.T) {
-	b := newBench(t)
+func TestManyGroups(t *testing.T) { eachKind(t, testManyGroups) }
+
+func testManyGroups(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	spec := b.spec("many", "echo", "x")
 	for n := range uint32(150_000) {
 		spec.Process.Groups = append(spec.Process.Groups, n%60_000)
@@ -283,8 +293,10 @@ func TestManyGroups(t *testing.T) {
 
 // TestLongMountSources holds that mounts whose names fill more than a netlink attribute's 64 KiB displace none of what
 // the container is kept in: CVE-2021-43784.
-func TestLongMountSources(t *testing.T) {
-	b := newBench(t)
+func TestLongMountSources(t *testing.T) { eachKind(t, testLongMountSources) }
+
+func testLongMountSources(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	source := filepath.Join(filepath.Dir(b.rootfs), strings.Repeat(strings.Repeat("s", 240)+"/", 12))
 	if err := os.MkdirAll(source, 0o755); err != nil {
 		t.Fatal(err)
@@ -305,8 +317,10 @@ func TestLongMountSources(t *testing.T) {
 }
 
 // TestAbstractSockets holds that no socket of the host without a file can be connected to: CVE-2020-15257.
-func TestAbstractSockets(t *testing.T) {
-	b := newBench(t)
+func TestAbstractSockets(t *testing.T) { eachKind(t, testAbstractSockets) }
+
+func testAbstractSockets(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	name := "cupolatest-" + b.cfg.CgroupParent
 	l, err := net.Listen("unix", "@"+name)
 	if err != nil {

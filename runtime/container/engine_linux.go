@@ -35,6 +35,7 @@ type Engine struct {
 	log    *slog.Logger
 	exits  *connector
 	start  launcher
+	direct *launcher // starts containers' first processes without libcontainer; nil for a starter
 
 	mu     sync.Mutex
 	open   map[string]*process // inits that this Engine holds
@@ -66,7 +67,7 @@ func New(cfg Config) (*Engine, error) {
 	if err := writeFilter(cfg.HelperDir); err != nil {
 		return nil, err
 	}
-	start, err := newLauncher(cfg)
+	start, direct, err := newLaunchers(cfg, tree.v2)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func New(cfg Config) (*Engine, error) {
 			ids: cfg.IDMap, helperDir: helper, sysDir: sys, devDir: dev,
 			parent: cfg.CgroupParent, v2: tree.v2, nofile: nofile.Max, nproc: nproc.Max, core: core.Max,
 		},
-		states: states, tree: tree, log: cfg.Log, exits: newConnector(kernelRelease(), cfg.NoPIDFDInfo, cfg.Log), start: start, open: map[string]*process{}, places: map[string]string{},
+		states: states, tree: tree, log: cfg.Log, exits: newConnector(kernelRelease(), cfg.NoPIDFDInfo, cfg.Log), start: start, direct: direct, open: map[string]*process{}, places: map[string]string{},
 	}
 	return e, e.setGroups(cfg.Groups)
 }
@@ -127,8 +128,10 @@ func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
 	}
 	defer userNS.Close()
 	config := e.shared.libConfig(spec, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), userNS.Fd()), e.cgroupNamespace(spec.ID))
-	if err := writeState(e.stateDir(spec.ID), spec.ID, config); err != nil {
-		return nil, err
+	if e.direct == nil {
+		if err := writeState(e.stateDir(spec.ID), newState{ID: spec.ID, Config: config}); err != nil {
+			return nil, err
+		}
 	}
 	place := e.setPlace(spec.Group, spec.ID)
 	tasks, err := e.tree.create(place, spec.Limits)
@@ -137,8 +140,13 @@ func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
 	}
 	defer closeAll(tasks)
 	e.chownStdio(ids.Base, spec.Process, spec.Stdout, spec.Stderr)
-	request := starter.Request{ID: spec.ID, First: true, Cgroups: len(tasks), Process: e.command(spec.Process, tasks, spec.TLSPorts)}
-	init, err := e.launch(ctx, request, Stdio{Out: spec.Stdout, Err: spec.Stderr}, tasks)
+	command, stdio := e.command(spec.Process, tasks, spec.TLSPorts), Stdio{Out: spec.Stdout, Err: spec.Stderr}
+	var init *process
+	if e.direct != nil {
+		init, err = e.launchDirect(ctx, newState{ID: spec.ID, Config: config}, command, stdio, tasks)
+	} else {
+		init, err = e.launch(ctx, starter.Request{ID: spec.ID, First: true, Cgroups: len(tasks), Process: command}, stdio, tasks)
+	}
 	if err != nil {
 		return nil, err
 	}

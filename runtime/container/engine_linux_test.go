@@ -25,6 +25,20 @@ func needRoot(t testing.TB) {
 	}
 }
 
+// eachKind runs a test with an Engine of each kind.
+func eachKind(t *testing.T, test func(*testing.T, Kind)) {
+	t.Helper()
+	needRoot(t)
+	for _, kind := range []Kind{Runc, Launch} {
+		t.Run(string(kind), func(t *testing.T) {
+			if err := CheckLaunch(); kind == Launch && err != nil {
+				t.Skip(err)
+			}
+			test(t, kind)
+		})
+	}
+}
+
 // bench is an Engine with a root file system that holds the probe.
 type bench struct {
 	*Engine
@@ -32,7 +46,7 @@ type bench struct {
 	rootfs string
 }
 
-func newBench(t testing.TB) *bench {
+func newBench(t testing.TB, kind Kind) *bench {
 	t.Helper()
 	needRoot(t)
 	base := tempDir(t)
@@ -51,7 +65,7 @@ func newBench(t testing.TB) *bench {
 	}
 	give(t, rootfs)
 	b := &bench{rootfs: rootfs, cfg: Config{
-		Dir: filepath.Join(base, "state"), CgroupParent: "cupolatest-" + rand.Text()[:8], IDMap: testIDs, HelperDir: helper,
+		Dir: filepath.Join(base, "state"), CgroupParent: "cupolatest-" + rand.Text()[:8], IDMap: testIDs, HelperDir: helper, Kind: kind,
 	}}
 	b.Engine = b.reopen(t)
 	t.Cleanup(func() { b.removeAll(t) })
@@ -169,8 +183,10 @@ func (b *bench) wait(t testing.TB, id string) Exit {
 	return exit
 }
 
-func TestStartWaitRemove(t *testing.T) {
-	b := newBench(t)
+func TestStartWaitRemove(t *testing.T) { eachKind(t, testStartWaitRemove) }
+
+func testStartWaitRemove(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	out, exit := b.output(t, b.spec("one", "echo", "hello"))
 	if want := "hello\n"; out != want {
 		t.Errorf("got output %q; want %q", out, want)
@@ -187,8 +203,10 @@ func TestStartWaitRemove(t *testing.T) {
 	}
 }
 
-func TestAdopt(t *testing.T) {
-	b := newBench(t)
+func TestAdopt(t *testing.T) { eachKind(t, testAdopt) }
+
+func testAdopt(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	started, r := b.start(t, b.spec("app", "sleep"))
 	waitLine(t, r, "ready\n")
 	second := b.reopen(t)
@@ -204,8 +222,10 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-func TestSignal(t *testing.T) {
-	b := newBench(t)
+func TestSignal(t *testing.T) { eachKind(t, testSignal) }
+
+func testSignal(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	for arg, want := range map[string]Exit{
 		"catch":   {Code: 7, Known: true},
 		"default": {Code: 143, Known: true},
@@ -227,8 +247,10 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-func TestStats(t *testing.T) {
-	b := newBench(t)
+func TestStats(t *testing.T) { eachKind(t, testStats) }
+
+func testStats(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	spec := b.spec("app", "sleep")
 	spec.Limits = Limits{MemoryBytes: 64 << 20, CPUShares: 512, CPUs: 1.5, Pids: 100}
 	_, r := b.start(t, spec)
@@ -258,8 +280,10 @@ func waitLine(t testing.TB, r io.Reader, want string) {
 	}
 }
 
-func TestFailedStartLeavesNothing(t *testing.T) {
-	b := newBench(t)
+func TestFailedStartLeavesNothing(t *testing.T) { eachKind(t, testFailedStartLeavesNothing) }
+
+func testFailedStartLeavesNothing(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	spec := b.spec("bad", "echo", "x")
 	spec.NetNS = filepath.Join(b.rootfs, "etc")
 	if _, err := b.Start(t.Context(), spec); err == nil {
@@ -270,8 +294,10 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestExec(t *testing.T) {
-	b := newBench(t)
+func TestExec(t *testing.T) { eachKind(t, testExec) }
+
+func testExec(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	_, r := b.start(t, b.spec("app", "sleep"))
 	waitLine(t, r, "ready\n")
 	for _, e := range []*Engine{b.Engine, b.reopen(t)} {
@@ -300,8 +326,10 @@ func TestExec(t *testing.T) {
 }
 
 // TestNoneMovesTheHelper has root in the container try to move the helper away.
-func TestNoneMovesTheHelper(t *testing.T) {
-	b := newBench(t)
+func TestNoneMovesTheHelper(t *testing.T) { eachKind(t, testNoneMovesTheHelper) }
+
+func testNoneMovesTheHelper(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	spec := b.spec("app", "usurp")
 	spec.Process.UID, spec.Process.GID = 0, 0
 	_, r := b.start(t, spec)

@@ -10,7 +10,11 @@ import (
 )
 
 func TestFrozenContainerGoesOnAfterThaw(t *testing.T) {
-	b := newBench(t)
+	eachKind(t, testFrozenContainerGoesOnAfterThaw)
+}
+
+func testFrozenContainerGoesOnAfterThaw(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	_, r := b.start(t, b.spec("app", "catch"))
 	waitLine(t, r, "ready\n")
 	if b.Frozen("app") {
@@ -44,8 +48,10 @@ func TestFrozenContainerGoesOnAfterThaw(t *testing.T) {
 	}
 }
 
-func TestFrozenContainerIsRemoved(t *testing.T) {
-	b := newBench(t)
+func TestFrozenContainerIsRemoved(t *testing.T) { eachKind(t, testFrozenContainerIsRemoved) }
+
+func testFrozenContainerIsRemoved(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	_, r := b.start(t, b.spec("app", "sleep"))
 	waitLine(t, r, "ready\n")
 	if err := b.Freeze(t.Context(), "app"); err != nil {

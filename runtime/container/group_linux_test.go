@@ -7,16 +7,18 @@ import (
 )
 
 // grouped is a bench with groups.
-func grouped(t *testing.T, groups ...Group) *bench {
+func grouped(t *testing.T, kind Kind, groups ...Group) *bench {
 	t.Helper()
-	b := newBench(t)
+	b := newBench(t, kind)
 	b.cfg.Groups = groups
 	b.Engine = b.reopen(t)
 	return b
 }
 
-func TestGroupBoundsItsContainers(t *testing.T) {
-	b := grouped(t, Group{Name: "small", MemoryBytes: 48 << 20, CPUShares: 64}, Group{Name: "big", MemoryBytes: 1 << 30})
+func TestGroupBoundsItsContainers(t *testing.T) { eachKind(t, testGroupBoundsItsContainers) }
+
+func testGroupBoundsItsContainers(t *testing.T, kind Kind) {
+	b := grouped(t, kind, Group{Name: "small", MemoryBytes: 48 << 20, CPUShares: 64}, Group{Name: "big", MemoryBytes: 1 << 30})
 	for group, killed := range map[string]bool{"small": true, "big": false, "": false} {
 		spec := b.spec("hog-"+group, "hog", "96")
 		spec.Group = group
@@ -27,8 +29,10 @@ func TestGroupBoundsItsContainers(t *testing.T) {
 	}
 }
 
-func TestGroupedContainerIsAdopted(t *testing.T) {
-	b := grouped(t, Group{Name: "one"})
+func TestGroupedContainerIsAdopted(t *testing.T) { eachKind(t, testGroupedContainerIsAdopted) }
+
+func testGroupedContainerIsAdopted(t *testing.T, kind Kind) {
+	b := grouped(t, kind, Group{Name: "one"})
 	spec := b.spec("app", "sleep")
 	spec.Group = "one"
 	started, r := b.start(t, spec)
@@ -57,8 +61,10 @@ func TestGroupedContainerIsAdopted(t *testing.T) {
 	}
 }
 
-func TestGroupWithoutRoomIsNotEnded(t *testing.T) {
-	b := grouped(t, Group{Name: "one"})
+func TestGroupWithoutRoomIsNotEnded(t *testing.T) { eachKind(t, testGroupWithoutRoomIsNotEnded) }
+
+func testGroupWithoutRoomIsNotEnded(t *testing.T, kind Kind) {
+	b := grouped(t, kind, Group{Name: "one"})
 	spec := b.spec("app", "sleep")
 	spec.Group = "one"
 	_, r := b.start(t, spec)

@@ -11,8 +11,10 @@ import (
 // TestHostNamesAreHidden looks through /proc and /sys of a container, and of a
 // process started in it later, for where its files and cgroups lie on the host,
 // and for another container.
-func TestHostNamesAreHidden(t *testing.T) {
-	b := newBench(t)
+func TestHostNamesAreHidden(t *testing.T) { eachKind(t, testHostNamesAreHidden) }
+
+func testHostNamesAreHidden(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	other, ready := b.start(t, b.spec("another-container", "sleep"))
 	waitLine(t, ready, "ready\n")
 	base := filepath.Base(filepath.Dir(b.cfg.Dir)) // in which the root lies, too: here it is a plain directory
@@ -28,8 +30,10 @@ func TestHostNamesAreHidden(t *testing.T) {
 }
 
 // TestMountWithoutSource shows an empty directory over another mount, and no path of the host.
-func TestMountWithoutSource(t *testing.T) {
-	b := newBench(t)
+func TestMountWithoutSource(t *testing.T) { eachKind(t, testMountWithoutSource) }
+
+func testMountWithoutSource(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	shown := filepath.Join(filepath.Dir(b.rootfs), "shown")
 	if err := os.MkdirAll(filepath.Join(shown, "etc/conf"), 0o755); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,10 @@ import (
 
 // TestHostileProcess holds that root and a user of a container get nowhere: neither to a release agent (CVE-2022-0492)
 // nor to the cgroups themselves (CVE-2023-25809).
-func TestHostileProcess(t *testing.T) {
-	b := newBench(t)
+func TestHostileProcess(t *testing.T) { eachKind(t, testHostileProcess) }
+
+func testHostileProcess(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	for _, uid := range []uint32{0, 2000} {
 		spec := b.spec("uid-"+strconv.Itoa(int(uid)), "hostile")
 		spec.Process.UID = uid
@@ -50,8 +52,10 @@ func specialErrors() map[string]string {
 }
 
 // TestPosture is also that no process inherits capabilities: CVE-2022-24769, CVE-2022-29162.
-func TestPosture(t *testing.T) {
-	b := newBench(t)
+func TestPosture(t *testing.T) { eachKind(t, testPosture) }
+
+func testPosture(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	status, _ := b.output(t, b.spec("status", "cat", "/proc/self/status"))
 	for _, want := range []string{
 		"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000",
@@ -81,8 +85,10 @@ func TestPosture(t *testing.T) {
 }
 
 // TestView is about what a container sees of the host.
-func TestView(t *testing.T) {
-	b := newBench(t)
+func TestView(t *testing.T) { eachKind(t, testView) }
+
+func testView(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	for path, want := range map[string]string{
 		"/dev":                     "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero",
 		"/sys/class/net":           "",
@@ -117,7 +123,9 @@ func TestView(t *testing.T) {
 
 // TestHostileImage starts root file systems made to have the daemon act on the
 // host: it may refuse them, and must touch nothing outside.
-func TestHostileImage(t *testing.T) {
+func TestHostileImage(t *testing.T) { eachKind(t, testHostileImage) }
+
+func testHostileImage(t *testing.T, kind Kind) {
 	link := func(target, name string) func(root string) error {
 		return func(root string) error {
 			if err := os.RemoveAll(filepath.Join(root, name)); err != nil {
@@ -134,7 +142,7 @@ func TestHostileImage(t *testing.T) {
 		"up link":                  link("../../../../../../../../victim", "dev"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newBench(t, kind)
 			victim := filepath.Join(filepath.Dir(b.rootfs), "victim")
 			if err := os.Mkdir(victim, 0o777); err != nil {
 				t.Fatal(err)
@@ -158,8 +166,10 @@ func TestHostileImage(t *testing.T) {
 // TestHostileMountPoint binds directories where the image has links that lead to
 // the host, and has a working directory made behind one: CVE-2021-30465,
 // CVE-2024-45310, CVE-2026-55686.
-func TestHostileMountPoint(t *testing.T) {
-	b := newBench(t)
+func TestHostileMountPoint(t *testing.T) { eachKind(t, testHostileMountPoint) }
+
+func testHostileMountPoint(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	up := filepath.Dir(b.rootfs)
 	victim, shown := filepath.Join(up, "victim"), filepath.Join(up, "shown")
 	for _, dir := range []string{victim, shown} {
@@ -194,8 +204,10 @@ func TestHostileMountPoint(t *testing.T) {
 
 // TestProgramThatIsTheEngine starts an image whose program is a link to whatever
 // executes it, so that it might be written over from within: CVE-2019-5736.
-func TestProgramThatIsTheEngine(t *testing.T) {
-	b := newBench(t)
+func TestProgramThatIsTheEngine(t *testing.T) { eachKind(t, testProgramThatIsTheEngine) }
+
+func testProgramThatIsTheEngine(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	init := filepath.Join(b.cfg.HelperDir, "init")
 	before, err := os.ReadFile(init)
 	if err != nil {
@@ -223,8 +235,10 @@ func TestProgramThatIsTheEngine(t *testing.T) {
 
 // TestCwdInDescriptor is CVE-2024-21626: a working directory that is a file
 // descriptor left open on the host.
-func TestCwdInDescriptor(t *testing.T) {
-	b := newBench(t)
+func TestCwdInDescriptor(t *testing.T) { eachKind(t, testCwdInDescriptor) }
+
+func testCwdInDescriptor(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	for fd := 3; fd < 20; fd++ {
 		spec := b.spec("cwd", "ls", "..")
 		spec.Process.Cwd = fmt.Sprintf("/proc/self/fd/%d", fd)
@@ -239,8 +253,10 @@ func TestCwdInDescriptor(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
-	b := newBench(t)
+func TestLimits(t *testing.T) { eachKind(t, testLimits) }
+
+func testLimits(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	hog := b.spec("hog", "hog", "64")
 	hog.Limits.MemoryBytes = 32 << 20
 	out, exit := b.output(t, hog)

@@ -39,8 +39,10 @@ func (b *bench) exec(t *testing.T, id string, args ...string) (string, Exit) {
 
 // TestEndBySignal has processes end as they do outside of containers, where PID 1
 // would not: jvmkill sends itself SIGKILL, abort SIGABRT.
-func TestEndBySignal(t *testing.T) {
-	b := newBench(t)
+func TestEndBySignal(t *testing.T) { eachKind(t, testEndBySignal) }
+
+func testEndBySignal(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGABRT, syscall.SIGSEGV} {
 		out, exit := b.output(t, b.spec("die", "die", strconv.Itoa(int(sig))))
 		if want := (Exit{Code: 128 + int(sig), Known: true}); out != "" || exit != want {
@@ -49,8 +51,10 @@ func TestEndBySignal(t *testing.T) {
 	}
 }
 
-func TestInitReaps(t *testing.T) {
-	b := newBench(t)
+func TestInitReaps(t *testing.T) { eachKind(t, testInitReaps) }
+
+func testInitReaps(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	const want = "2000 orphans, 0 zombies\n"
 	spec := b.spec("app", "orphans", "2000")
 	spec.Limits.Pids = 100
@@ -72,8 +76,10 @@ func TestInitReaps(t *testing.T) {
 }
 
 // TestInitEnds: a container ends with its process, and as it does.
-func TestInitEnds(t *testing.T) {
-	b := newBench(t)
+func TestInitEnds(t *testing.T) { eachKind(t, testInitEnds) }
+
+func testInitEnds(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	if _, exit := b.output(t, b.spec("daemon", "daemon")); exit != (Exit{Known: true}) {
 		t.Errorf("got %+v; want the end with the process, whatever it leaves behind", exit)
 	}
@@ -92,8 +98,10 @@ func TestInitEnds(t *testing.T) {
 }
 
 // TestKillOfStopped ends an app that no SIGTERM reaches: it is stopped.
-func TestKillOfStopped(t *testing.T) {
-	b := newBench(t)
+func TestKillOfStopped(t *testing.T) { eachKind(t, testKillOfStopped) }
+
+func testKillOfStopped(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	_, r := b.start(t, b.spec("app", "stop"))
 	waitLine(t, r, "ready\n")
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -107,8 +115,10 @@ func TestKillOfStopped(t *testing.T) {
 }
 
 // TestKillOfForkBomb ends a container that has as many processes as it may.
-func TestKillOfForkBomb(t *testing.T) {
-	b := newBench(t)
+func TestKillOfForkBomb(t *testing.T) { eachKind(t, testKillOfForkBomb) }
+
+func testKillOfForkBomb(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	spec := b.spec("app", "bomb")
 	spec.Limits.Pids = 60
 	_, r := b.start(t, spec)
@@ -129,8 +139,10 @@ func TestKillOfForkBomb(t *testing.T) {
 
 // TestInitPosture has the init be as confined as its app, hold nothing and
 // need no memory.
-func TestInitPosture(t *testing.T) {
-	b := newBench(t)
+func TestInitPosture(t *testing.T) { eachKind(t, testInitPosture) }
+
+func testInitPosture(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	app, r := b.start(t, b.spec("app", "sleep"))
 	waitLine(t, r, "ready\n")
 	status, _ := b.exec(t, "app", "cat", "/proc/1/status")

@@ -88,8 +88,10 @@ func parseFacts(text string) map[string]string {
 }
 
 // TestIsolationTable probes each row of docs/security.md from inside a container.
-func TestIsolationTable(t *testing.T) {
-	b := newBench(t)
+func TestIsolationTable(t *testing.T) { eachKind(t, testIsolationTable) }
+
+func testIsolationTable(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	got := b.probed(t)
 	for row, want := range isolation() {
 		if !slices.Contains(want, got[row]) {

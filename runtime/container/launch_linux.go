@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -34,21 +33,20 @@ const killTimeout = 5 * time.Second
 // answerMax bounds what a starter says, in bytes.
 const answerMax = 1 << 20
 
-// launcher runs the program that starts containers.
+// launcher runs a program that starts containers.
 type launcher struct {
 	path    string
 	file    *os.File // that path leads to; nil where it is somebody else's
-	states  string
 	timeout time.Duration
 	log     *slog.Logger
 }
 
-// newLauncher readies the program, and makes this process the parent of what the
-// program starts: a child subreaper.
-func newLauncher(cfg Config) (launcher, error) {
-	l := launcher{path: cfg.Starter, states: filepath.Join(cfg.Dir, "containers"), timeout: cmp.Or(cfg.StartTimeout, startTimeout), log: cfg.Log}
+// newLauncher readies the program of that name, or the one at path, and makes this
+// process the parent of what the program starts: a child subreaper.
+func newLauncher(cfg Config, name, path string) (launcher, error) {
+	l := launcher{path: path, timeout: cmp.Or(cfg.StartTimeout, startTimeout), log: cfg.Log}
 	if l.path == "" {
-		file, err := program.Open(cfg.Dir)
+		file, err := program.Open(name, cfg.Dir)
 		if err != nil {
 			return l, err
 		}
@@ -62,16 +60,25 @@ func newLauncher(cfg Config) (launcher, error) {
 	return l, nil
 }
 
-// launch runs a starter for the request and returns the process that it
-// started. On failure no process of the starter is left, unless the kernel
+// conversation asks a program for a process by the program's standard input and
+// output. The refusal is why the program did not start it.
+type conversation func(in io.Writer, out io.Reader) (p *process, refusal string, err error)
+
+// launch runs a starter for the request and returns the process that it started.
+func (e *Engine) launch(ctx context.Context, r starter.Request, stdio Stdio, files []*os.File) (*process, error) {
+	r.States, r.Files, r.Stdio = e.states, len(files), stdio.inherited()
+	return e.start.launch(ctx, r.ID, stdio, files, func(in io.Writer, out io.Reader) (*process, string, error) { return converse(in, out, r) })
+}
+
+func (s Stdio) inherited() [3]bool { return [3]bool{s.In != nil, s.Out != nil, s.Err != nil} }
+
+// launch runs the program for a container and returns the process that it
+// started. On failure no process of the program is left, unless the kernel
 // cannot kill it. A start that has begun is not cancelled: its process may
 // already run; it is stopped like any other after the start.
-func (e *Engine) launch(ctx context.Context, r starter.Request, stdio Stdio, files []*os.File) (*process, error) {
-	l := e.start
+func (l launcher) launch(ctx context.Context, id string, stdio Stdio, files []*os.File, talk conversation) (*process, error) {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), l.timeout, fmt.Errorf("it did not start within %s", l.timeout))
 	defer cancel()
-	r.States, r.Files = l.states, len(files)
-	r.Stdio = [3]bool{stdio.In != nil, stdio.Out != nil, stdio.Err != nil}
 	files = append([]*os.File{stdio.In, stdio.Out, stdio.Err}, files...)
 	type result struct {
 		*process
@@ -83,7 +90,7 @@ func (e *Engine) launch(ctx context.Context, r starter.Request, stdio Stdio, fil
 	fault.Go("container", func() {
 		var p *process
 		err := fault.Guard("container", func() (err error) {
-			p, err = l.run(ctx, r, files)
+			p, err = l.run(ctx, id, files, talk)
 			return err
 		})
 		select {
@@ -109,15 +116,15 @@ func (e *Engine) launch(ctx context.Context, r starter.Request, stdio Stdio, fil
 	}
 }
 
-// run runs a starter to its end.
-func (l launcher) run(ctx context.Context, r starter.Request, files []*os.File) (*process, error) {
+// run runs the program to its end.
+func (l launcher) run(ctx context.Context, id string, files []*os.File, talk conversation) (*process, error) {
 	// The kernel kills the starter when the thread that made it ends, as all do
 	// with the daemon: nothing goes on to start what the next one may remove.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, l.path)
-	cmd.Args = []string{"cupola-starter:" + r.ID} // shown by the container's init, too, until it executes its process
-	cmd.Env = []string{"GOTRACEBACK=single"}      // none of the daemon's
+	cmd.Args = []string{"cupola-starter:" + id} // shown by the container's init, too, until it executes its process
+	cmd.Env = []string{"GOTRACEBACK=single"}    // none of the daemon's
 	cmd.ExtraFiles = files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
@@ -135,8 +142,8 @@ func (l launcher) run(ctx context.Context, r starter.Request, files []*os.File) 
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p, refusal, err := converse(in, out, r)
-	if p == nil {
+	p, refusal, err := talk(in, out)
+	if p == nil || err != nil || refusal != "" {
 		_ = cmd.Cancel()
 	}
 	in.Close()
@@ -150,7 +157,7 @@ func (l launcher) run(ctx context.Context, r starter.Request, files []*os.File) 
 	case refusal != "":
 		err = errors.New(refusal)
 	case err != nil:
-		l.log.ErrorContext(ctx, "starter crashed", "container", r.ID, "state", cmd.ProcessState, "err", err, "stack", string(said.text))
+		l.log.ErrorContext(ctx, "starter crashed", "container", id, "state", cmd.ProcessState, "err", err, "stack", string(said.text))
 		err = fmt.Errorf("starter crashed: %s: %s", cmd.ProcessState, said.firstLine())
 	default:
 		return p, nil

@@ -22,13 +22,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// faulty replaces the program that starts containers by one that panics or hangs
+// faulty replaces the programs that start containers by one that panics or hangs
 // for containers of that name, and is the real one for others.
 func (b *bench) faulty(t *testing.T, log io.Writer) {
 	t.Helper()
+	b.cfg.Starter, b.cfg.Launcher = faultyProgram(t, program.Starter), faultyProgram(t, program.Launch)
+	b.cfg.StartTimeout, b.cfg.Log = time.Second, slog.New(slog.NewTextHandler(log, nil))
+	b.Engine = b.reopen(t)
+}
+
+// faultyProgram makes the faulty one beside the program of that name.
+func faultyProgram(t *testing.T, name string) string {
+	t.Helper()
 	dir := tempDir(t)
 	build(t, "./testdata/starter", filepath.Join(dir, "faulty"))
-	real, err := program.Open(dir)
+	real, err := program.Open(name, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +48,17 @@ func (b *bench) faulty(t *testing.T, log io.Writer) {
 	if err := os.WriteFile(filepath.Join(dir, "starter"), text, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b.cfg.Starter, b.cfg.StartTimeout, b.cfg.Log = filepath.Join(dir, "faulty"), time.Second, slog.New(slog.NewTextHandler(log, nil))
-	b.Engine = b.reopen(t)
+	return filepath.Join(dir, "faulty")
 }
 
 // TestStartThatPanicsOrHangsFailsAlone has starters panic and hang, with children
 // of each kind that libcontainer makes, while another container answers.
 func TestStartThatPanicsOrHangsFailsAlone(t *testing.T) {
-	b := newBench(t)
+	eachKind(t, testStartThatPanicsOrHangsFailsAlone)
+}
+
+func testStartThatPanicsOrHangsFailsAlone(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	log := &safeBuffer{}
 	b.faulty(t, log)
 	_, r := b.start(t, b.spec("app", "sleep"))
@@ -87,13 +98,20 @@ func TestStartThatPanicsOrHangsFailsAlone(t *testing.T) {
 // TestStartKilledAtAnyMomentLeavesNothing cuts starts and execs off after ever
 // longer times, so that each of libcontainer's steps is cut off at some time.
 func TestStartKilledAtAnyMomentLeavesNothing(t *testing.T) {
-	b := newBench(t)
+	eachKind(t, testStartKilledAtAnyMomentLeavesNothing)
+}
+
+func testStartKilledAtAnyMomentLeavesNothing(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	_, r := b.start(t, b.spec("app", "sleep"))
 	waitLine(t, r, "ready\n")
 	before, running := childrenOf(t), b.tree.pids("app")
 	failed := 0
 	for n := range 60 {
 		b.Engine.start.timeout = time.Duration(n) * time.Millisecond / 2
+		if b.Engine.direct != nil {
+			b.Engine.direct.timeout = time.Duration(n) * time.Millisecond / 8 // it is faster
+		}
 		id := "cut-" + strconv.Itoa(n)
 		if _, err := b.Start(t.Context(), b.spec(id, "sleep")); err != nil {
 			failed++
@@ -123,8 +141,10 @@ func TestStartKilledAtAnyMomentLeavesNothing(t *testing.T) {
 
 // TestManyStartsAtOnce starts containers all at once while all processors are
 // taken by others.
-func TestManyStartsAtOnce(t *testing.T) {
-	b := newBench(t)
+func TestManyStartsAtOnce(t *testing.T) { eachKind(t, testManyStartsAtOnce) }
+
+func testManyStartsAtOnce(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	const count = 250
 	for range 4 {
 		hog := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
@@ -158,8 +178,10 @@ func TestManyStartsAtOnce(t *testing.T) {
 }
 
 // TestReapsLeaveOthersChildren runs programs by os/exec while starts fail.
-func TestReapsLeaveOthersChildren(t *testing.T) {
-	b := newBench(t)
+func TestReapsLeaveOthersChildren(t *testing.T) { eachKind(t, testReapsLeaveOthersChildren) }
+
+func testReapsLeaveOthersChildren(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	b.faulty(t, io.Discard)
 	ended := make(chan error)
 	go func() {

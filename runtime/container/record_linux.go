@@ -35,20 +35,33 @@ func (r record) root() uint32 {
 	return 0 // every state that we wrote has one
 }
 
-// newState is libcontainer's state of a container that has no process yet. That
-// it has no cgroup paths keeps libcontainer from moving processes itself: on v1
-// they enrol themselves, on v2 it finds the one path in the configuration.
+// newState is libcontainer's state of a container. That it has no cgroup paths
+// keeps libcontainer from moving processes itself: on v1 they enrol themselves, on
+// v2 it finds the one path in the configuration. Without a process it is one that
+// libcontainer is yet to start.
 type newState struct {
-	ID          string            `json:"id"`
-	Config      *configs.Config   `json:"config"`
-	Created     time.Time         `json:"created"`
-	CgroupPaths map[string]string `json:"cgroup_paths"`
+	ID             string                           `json:"id"`
+	Config         *configs.Config                  `json:"config"`
+	Created        time.Time                        `json:"created"`
+	PID            int                              `json:"init_process_pid,omitempty"`
+	StartTicks     uint64                           `json:"init_process_start,omitempty"`
+	CgroupPaths    map[string]string                `json:"cgroup_paths"`
+	NamespacePaths map[configs.NamespaceType]string `json:"namespace_paths,omitempty"`
 }
 
-// writeState writes the state file from which libcontainer loads a container
-// that has no process yet.
-func writeState(dir, id string, config *configs.Config) error {
-	data, err := json.Marshal(newState{ID: id, Config: config, Created: time.Now().UTC(), CgroupPaths: map[string]string{}})
+// begun is the state once the process p is the container's first.
+func (s newState) begun(p *process) newState {
+	s.PID, s.StartTicks, s.NamespacePaths = p.pid, p.ticks, map[configs.NamespaceType]string{}
+	for _, ns := range s.Config.Namespaces {
+		s.NamespacePaths[ns.Type] = ns.GetPath(p.pid)
+	}
+	return s
+}
+
+// writeState writes the state file from which libcontainer loads a container.
+func writeState(dir string, s newState) error {
+	s.Created, s.CgroupPaths = time.Now().UTC(), map[string]string{}
+	data, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("encode state: %w", err)
 	}

@@ -20,8 +20,10 @@ func TestParsePressure(t *testing.T) {
 }
 
 // Of two containers on one processor each waits while the other runs, and a container that sleeps does not.
-func TestStarved(t *testing.T) {
-	b := newBench(t)
+func TestStarved(t *testing.T) { eachKind(t, testStarved) }
+
+func testStarved(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	for id, program := range map[string]string{"one": "spin", "two": "spin", "idle": "sleep"} {
 		_, r := b.start(t, b.spec(id, program))
 		waitLine(t, r, "ready\n")

@@ -75,8 +75,10 @@ func (c fdConn) Write(p []byte) (int, error) { return unix.Write(c.fd, p) }
 
 // TestTLSPorts has the init start the terminator when a client comes, as often as it
 // ends, and end as the app does.
-func TestTLSPorts(t *testing.T) {
-	b := newBench(t)
+func TestTLSPorts(t *testing.T) { eachKind(t, testTLSPorts) }
+
+func testTLSPorts(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	build(t, "./testdata/probe", filepath.Join(b.cfg.HelperDir, "lifecycle"))
 	b.Engine = b.reopen(t)
 	spec := b.spec("app", "catch")
@@ -116,8 +118,10 @@ func TestTLSPorts(t *testing.T) {
 }
 
 // TestTLSPortsOfFewFiles gives an app fewer files than there are TLS ports.
-func TestTLSPortsOfFewFiles(t *testing.T) {
-	b := newBench(t)
+func TestTLSPortsOfFewFiles(t *testing.T) { eachKind(t, testTLSPortsOfFewFiles) }
+
+func testTLSPortsOfFewFiles(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	spec := b.spec("app", "catch")
 	spec.Process.Nofile = 10
 	for n := range 20 {
@@ -128,8 +132,10 @@ func TestTLSPortsOfFewFiles(t *testing.T) {
 }
 
 // TestTLSPortsInUse says why a container does not start.
-func TestTLSPortsInUse(t *testing.T) {
-	b := newBench(t)
+func TestTLSPortsInUse(t *testing.T) { eachKind(t, testTLSPortsInUse) }
+
+func testTLSPortsInUse(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	spec := b.spec("twice", "sleep")
 	spec.TLSPorts = []uint16{61001, 61001}
 	if out, exit := b.output(t, spec); exit.Code != 125 || out != "init: listen at TLS ports 61001,61001: address already in use\n" {

@@ -14,8 +14,10 @@ import (
 
 // TestLimitsOfUsersAreItsOwn has a container take all of what the kernel counts by
 // user. Another container with its own users, and root of the host, have theirs.
-func TestLimitsOfUsersAreItsOwn(t *testing.T) {
-	b := newBench(t)
+func TestLimitsOfUsersAreItsOwn(t *testing.T) { eachKind(t, testLimitsOfUsersAreItsOwn) }
+
+func testLimitsOfUsersAreItsOwn(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	greedy := b.spec("greedy", "take")
 	greedy.Users, greedy.Process.Nofile = IDMap{Base: 0x78000000, Size: users.Size}, 16384
 	_, r := b.start(t, greedy)
@@ -46,8 +48,10 @@ func TestLimitsOfUsersAreItsOwn(t *testing.T) {
 }
 
 // TestUsersAreMapped: each container has the host users that it was given.
-func TestUsersAreMapped(t *testing.T) {
-	b := newBench(t)
+func TestUsersAreMapped(t *testing.T) { eachKind(t, testUsersAreMapped) }
+
+func testUsersAreMapped(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	for n, base := range []uint32{0x78000000, 0x78010000, testIDs.Base} {
 		spec := b.spec(fmt.Sprintf("c%d", n), "cat", "/proc/self/uid_map")
 		if base != testIDs.Base {
@@ -62,8 +66,10 @@ func TestUsersAreMapped(t *testing.T) {
 
 // TestOthersDisksAreHidden looks through /proc and /sys for the loop devices that
 // other containers have their disks on, and for the files behind them.
-func TestOthersDisksAreHidden(t *testing.T) {
-	b := newBench(t)
+func TestOthersDisksAreHidden(t *testing.T) { eachKind(t, testOthersDisksAreHidden) }
+
+func testOthersDisksAreHidden(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
 	image := filepath.Join(tempDir(t), "disk-of-another-tenant.img")
 	if err := os.WriteFile(image, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package program carries the built program that starts containers.
+// Package program carries the built programs that start containers.
 package program
 
 import (
@@ -18,17 +18,23 @@ import (
 //go:embed all:packed
 var programs embed.FS
 
+// The programs, by their names.
+const (
+	Starter = "starter" // cmd/starter, which runs libcontainer
+	Launch  = "launch"  // cmd/launch
+)
+
 // errNotBuilt is what Open returns in a binary made by a bare `go build`.
 var errNotBuilt = errors.New("built without the program that starts containers: run make build")
 
-// Open copies the program into memory and seals the copy, so that nothing in a
+// Open copies the program of that name into memory and seals the copy, so that nothing in a
 // container can change it through /proc/PID/exe (CVE-2019-5736). Where the
 // kernel allows no executable memory (vm.memfd_noexec=2) the copy is a file
 // without a name in dir; libcontainer then protects it itself.
-func Open(dir string) (*os.File, error) {
-	f, err := copied(sealed)
+func Open(name, dir string) (*os.File, error) {
+	f, err := copied(name, sealed)
 	if errors.Is(err, unix.EACCES) {
-		f, err = copied(func(program io.Reader) (*os.File, error) { return nameless(program, dir) })
+		f, err = copied(name, func(program io.Reader) (*os.File, error) { return nameless(program, dir) })
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNotBuilt
@@ -39,8 +45,8 @@ func Open(dir string) (*os.File, error) {
 	return f, nil
 }
 
-func copied(to func(io.Reader) (*os.File, error)) (*os.File, error) {
-	p, err := packed.Open(programs, "packed/starter")
+func copied(name string, to func(io.Reader) (*os.File, error)) (*os.File, error) {
+	p, err := packed.Open(programs, "packed/"+name)
 	if err != nil {
 		return nil, err
 	}
