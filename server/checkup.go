@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 
+	"cupola/runtime/container"
 	"cupola/runtime/contract"
 	"cupola/runtime/network"
 	"cupola/server/admin/trial"
@@ -20,5 +21,8 @@ func Checkup(ctx context.Context, c config.Config) []doctor.Result {
 	}
 	return doctor.Check(ctx, doctor.Options{DataDir: c.DataDir, HTTP: c.HTTP, HTTPS: c.HTTPS, Domain: c.Domain,
 		Subnet: func() (netip.Prefix, []network.Use, error) { return datadir.PickSubnet(c.DataDir) }, LinkPrefix: datadir.OwnerOf(c.DataDir).LinkPrefix,
-		IDMap: datadir.IDMap(), Tools: contract.Tools(), Trial: trial.Run})
+		IDMap: datadir.IDMap(), Tools: contract.Tools(), Engine: c.Engine, NoLaunch: container.CheckLaunch(),
+		Trial: func(ctx context.Context, dir string) (map[string]error, error) {
+			return trial.Run(ctx, dir, container.Kind(c.Engine))
+		}})
 }

@@ -8,6 +8,7 @@ import (
 
 	"cupola/rootfs"
 	"cupola/rootfs/registry"
+	"cupola/runtime/container"
 	"cupola/server/admin/backup"
 	"cupola/server/admin/database"
 	"cupola/server/admin/leak"
@@ -92,7 +93,7 @@ func (o *opener) leaks(context.Context) (leak.Finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := o.Dir.Containers(nil)
+	c, err := o.Dir.Containers(container.Runc, nil)
 	if err != nil {
 		return nil, err
 	}

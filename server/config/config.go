@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/runtime/container"
 	"cupola/server/acme"
 	"cupola/server/bbs"
 	"cupola/server/cells"
@@ -66,6 +67,8 @@ type Config struct {
 	SleepAfter     time.Duration `help:"How long an app without a label cupola.dev/sleep-after gets no request before it sleeps; never by default." env:"CUPOLA_SLEEP_AFTER" placeholder:"TIME"`
 	SleepStopAfter time.Duration `help:"How long an app sleeps with its instances frozen, before they are stopped; of apps without a label cupola.dev/sleep-stop-after." default:"1h" env:"CUPOLA_SLEEP_STOP_AFTER" placeholder:"TIME"`
 
+	Engine string `help:"What starts containers: 'runc' (libcontainer), or 'launch' (cupola's own program: faster, on Linux 5.12 or later with cgroup v1; others use runc)." default:"runc" env:"CUPOLA_ENGINE" placeholder:"ENGINE"`
+
 	StageUnchanged bool `help:"Stage every push, also one that changes nothing since the last one." env:"CUPOLA_STAGE_UNCHANGED"`
 
 	Version   string                  `kong:"-"` // of the build
@@ -105,7 +108,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.checkSleep(), c.checkSecrets())
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.checkSleep(), c.checkEngine(), c.checkSecrets())
 }
 
 // setDefaults gives the fields that are empty what their tags say.
@@ -211,6 +214,13 @@ func (c *Config) checkSleep() error {
 		if _, err := cf.SleepTime(d.String()); err != nil && d != 0 {
 			return fmt.Errorf("invalid --%s %s: give a time from 1s to 8760h, like 10m", flag, d)
 		}
+	}
+	return nil
+}
+
+func (c *Config) checkEngine() error {
+	if kind := container.Kind(c.Engine); kind != container.Runc && kind != container.Launch {
+		return fmt.Errorf("invalid --engine %q: give %s or %s", c.Engine, container.Runc, container.Launch)
 	}
 	return nil
 }

@@ -106,9 +106,9 @@ func (d *Dir) Volumes(roots *rootfs.Store) (*volume.Store, error) {
 		Holder: []string{"/proc/self/exe", holdCommand}, Log: d.log})
 }
 
-// Containers opens the engine. Groups are the cgroups that hold cells to their memory.
-func (d *Dir) Containers(groups []container.Group) (*container.Engine, error) {
-	return container.New(container.Config{Dir: d.Path("containers"), CgroupParent: d.Owner().Cgroup, IDMap: container.IDMap(IDMap()),
+// Containers opens the engine, which starts containers as kind does. Groups are the cgroups that hold cells to their memory.
+func (d *Dir) Containers(kind container.Kind, groups []container.Group) (*container.Engine, error) {
+	return container.New(container.Config{Kind: kind, Dir: d.Path("containers"), CgroupParent: d.Owner().Cgroup, IDMap: container.IDMap(IDMap()),
 		Groups: groups, HelperDir: d.Path("lifecycle"), Log: d.log})
 }
 

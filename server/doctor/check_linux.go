@@ -21,6 +21,7 @@ func (m *machine) checks() []check {
 		{"cgroup", false, m.cgroup},
 		{"swap", false, m.swap},
 		{"seccomp", false, m.seccomp},
+		{"engine", false, m.engine},
 		{"security", false, m.modules},
 		{"data dir", false, m.traversable},
 		{"disk", false, m.disk},

@@ -49,6 +49,8 @@ type Options struct {
 	LinkPrefix string      // of the host's ends of containers' links
 	IDMap      users.Range // of containers
 	Tools      []string    // of minifs
+	Engine     string      // of containers
+	NoLaunch   error       // why it cannot be launch; nil if it can
 	// Trial starts a container of each stack, with its files below dir, and returns what went wrong by the stack's name; the
 	// error is of what all containers need.
 	Trial func(ctx context.Context, dir string) (outcomes map[string]error, err error)

@@ -62,6 +62,19 @@ func (m *machine) seccomp(context.Context) Result {
 	return fine("system call filters")
 }
 
+// engine tells what starts containers.
+func (m *machine) engine(context.Context) Result {
+	switch {
+	case m.Engine != "launch" && m.NoLaunch == nil:
+		return fine("runc starts containers; --engine launch is possible")
+	case m.Engine != "launch":
+		return fine("runc starts containers")
+	case m.NoLaunch != nil:
+		return warning(m.NoLaunch.Error()+"; runc starts containers instead", "start the daemon with --engine runc, or mend that")
+	}
+	return fine("launch starts containers")
+}
+
 // modules tells of what else has a say about containers.
 func (m *machine) modules(context.Context) Result {
 	switch {

@@ -107,7 +107,7 @@ func (e *Executor) OpenVolumes(context.Context) (err error) {
 
 // OpenContainers opens the container engine and the containers' small files.
 func (e *Executor) OpenContainers(context.Context) (err error) {
-	if e.Containers, err = e.Dir.Containers(e.machine.Groups(e.Log)); err != nil {
+	if e.Containers, err = e.Dir.Containers(container.Kind(e.Engine), e.machine.Groups(e.Log)); err != nil {
 		return err
 	}
 	e.Files, err = e.Dir.Files()

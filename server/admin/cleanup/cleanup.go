@@ -30,6 +30,7 @@ const timeout = 60 * time.Second
 type Runtime struct {
 	Dir        *datadir.Dir
 	Roots      *rootfs.Store
+	Kind       container.Kind // of Containers, which Open opens
 	Volumes    *volume.Store
 	Containers *container.Engine
 	Files      *files.Store
@@ -103,7 +104,7 @@ func (r *Runtime) Open(ctx context.Context) (err error) {
 	if r.Volumes, err = r.Dir.Volumes(r.Roots); err != nil {
 		return err
 	}
-	if r.Containers, err = r.Dir.Containers(nil); err != nil {
+	if r.Containers, err = r.Dir.Containers(r.Kind, nil); err != nil {
 		return err
 	}
 	if r.Files, err = r.Dir.Files(); err != nil {

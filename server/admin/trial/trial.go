@@ -17,6 +17,7 @@ import (
 	"cupola/rootfs/registry"
 	"cupola/runtime/artifact"
 	"cupola/runtime/cell"
+	"cupola/runtime/container"
 	"cupola/runtime/fault"
 	"cupola/runtime/guid"
 	"cupola/runtime/identity"
@@ -31,9 +32,9 @@ const timeout = 20 * time.Second
 // errLate is the error of a container that has not ended after timeout.
 var errLate = fmt.Errorf("it did not start and end within %s", timeout)
 
-// Run starts a container of each stack in a new data directory, which it makes below dir, and returns what went wrong by
-// the stack's name; nil where nothing did. The error is of what all containers need. Nothing stays in the kernel.
-func Run(ctx context.Context, dir string) (outcomes map[string]error, err error) {
+// Run starts a container of each stack in a new data directory, which it makes below dir, with an engine of that kind. It
+// returns what went wrong by the stack's name; nil where nothing did. The error is of what all containers need. Nothing stays in the kernel.
+func Run(ctx context.Context, dir string, kind container.Kind) (outcomes map[string]error, err error) {
 	log := slog.New(slog.DiscardHandler)
 	d, err := datadir.Open(filepath.Join(dir, "data"), log)
 	if err != nil {
@@ -48,7 +49,7 @@ func Run(ctx context.Context, dir string) (outcomes map[string]error, err error)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, roots.Close()) }()
-	r, err := open(ctx, d, roots)
+	r, err := open(ctx, d, roots, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +58,8 @@ func Run(ctx context.Context, dir string) (outcomes map[string]error, err error)
 }
 
 // open opens what containers need of the machine.
-func open(ctx context.Context, d *datadir.Dir, roots *rootfs.Store) (r *cleanup.Runtime, err error) {
-	r = &cleanup.Runtime{Dir: d, Roots: roots}
+func open(ctx context.Context, d *datadir.Dir, roots *rootfs.Store, kind container.Kind) (r *cleanup.Runtime, err error) {
+	r = &cleanup.Runtime{Dir: d, Roots: roots, Kind: kind}
 	return r, r.Open(ctx)
 }
 
@@ -78,7 +79,7 @@ func try(ctx context.Context, r *cleanup.Runtime, log *slog.Logger) (map[string]
 	for _, st := range r.Roots.Stacks.All() {
 		id := guid.New()
 		names[id] = st.Name
-		c.Start(container(id, st.Name))
+		c.Start(taskOf(id, st.Name))
 	}
 	t.wait(ctx, len(names))
 	stop()
@@ -105,8 +106,8 @@ func newCell(r *cleanup.Runtime, t *results, log *slog.Logger) (*cell.Cell, erro
 		Logs: t.line, Events: t.event, Log: log})
 }
 
-// container is a task that runs the shell of a stack.
-func container(id, stack string) lrp.Container {
+// taskOf is a task that runs the shell of a stack.
+func taskOf(id, stack string) lrp.Container {
 	return lrp.Container{GUID: id, Kind: lrp.KindTask, RunInfo: lrp.RunInfo{
 		RootFS: "preloaded:" + stack, Action: lrp.Run{Path: "/bin/sh", Args: []string{"-c", "exit 0"}}.Action(),
 		MemoryMB: 64, DiskMB: 64, CPUWeight: 1, LogRateLimitByte: -1, Log: lrp.LogTarget{GUID: id, Source: "TRIAL"},
