@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cupola/runtime/container"
 	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 )
@@ -78,8 +79,10 @@ func realTask(w world, guid string, a lrp.Action) lrp.Container {
 
 // A program of all that actions can be, in a container without a process that
 // spans it.
-func TestRealActions(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealActions(t *testing.T) { eachKind(t, testRealActions) }
+
+func testRealActions(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	s := serveArchive(t, "file", "fetched")
 	limited := do("limits")
 	limited.Nofile, limited.Nproc = 1000, 77
@@ -130,8 +133,10 @@ func TestRealActions(t *testing.T) {
 
 // What a codependent's members do to one another, and what a timeout does, with
 // processes that a signal ends.
-func TestRealEnds(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealEnds(t *testing.T) { eachKind(t, testRealEnds) }
+
+func testRealEnds(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	serial := func(a lrp.Action) lrp.Action { return lrp.Serial(do("exit", "0").Action(), a) } // beside an idle process
 	tests := map[string]struct {
 		action lrp.Action
@@ -157,8 +162,10 @@ func TestRealEnds(t *testing.T) {
 	}
 }
 
-func TestRealLayers(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealLayers(t *testing.T) { eachKind(t, testRealLayers) }
+
+func testRealLayers(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	shared, own, dependency := serveArchive(t, "f", "shared"), serveArchive(t, "f", "own"), serveArchive(t, "f", "dependency")
 	for _, guid := range []string{"a", "b"} {
 		spec := w.instance(guid, "look", "/shared/f", "/own/f", "/dep/f")
@@ -178,8 +185,10 @@ func TestRealLayers(t *testing.T) {
 	r.wantLine(t, "Downloaded base (")
 }
 
-func TestRealMonitor(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealMonitor(t *testing.T) { eachKind(t, testRealMonitor) }
+
+func testRealMonitor(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	spec := w.instance("g", "serve")
 	check := lrp.Run{Path: contract.Helper, Args: []string{"healthcheck", "-port=8080"}}
 	spec.Monitor, spec.StartTimeout = lrp.Within(5e9, lrp.Parallel(check.Action())), 10e9
@@ -197,8 +206,10 @@ func TestRealMonitor(t *testing.T) {
 
 // A container reads its files but cannot write to them. They change while it
 // runs, also when another daemon changes them.
-func TestRealFiles(t *testing.T) {
-	w := newWorld(t)
+func TestRealFiles(t *testing.T) { eachKind(t, testRealFiles) }
+
+func testRealFiles(t *testing.T, kind container.Kind) {
+	w := newWorld(t, kind)
 	t.Cleanup(func() { w.wantNothingLeft(t) })
 	set := func(n int) []lrp.File {
 		text := []byte(fmt.Sprint(n))
@@ -237,8 +248,10 @@ func TestRealFiles(t *testing.T) {
 	c.end(t)
 }
 
-func TestRealIdentity(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealIdentity(t *testing.T) { eachKind(t, testRealIdentity) }
+
+func testRealIdentity(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	spec := w.instance("g", "show", "$CF_INSTANCE_CERT", "$CF_INSTANCE_KEY", "$CF_SYSTEM_CERT_PATH",
 		"/etc/cf-instance-credentials/instance.crt", "/etc/cf-instance-credentials/instance.key", "/etc/cf-system-certificates/trusted-ca-1.crt")
 	spec.OrganizationalUnits, spec.SystemCertificatesPath = []string{"app:a", "space:s"}, "/etc/cf-system-certificates"

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"testing"
 
+	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 )
 
 // BenchmarkLife measures a container's whole life: from Start until nothing of
 // it is left.
 func BenchmarkLife(b *testing.B) {
-	w := newWorld(b)
+	w := newWorld(b, container.Runc)
 	l, err := w.open()
 	if err != nil {
 		b.Fatal(err)

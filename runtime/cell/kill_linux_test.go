@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 
 	"github.com/google/go-cmp/cmp"
@@ -270,9 +271,12 @@ func counts(lines []string) []int {
 }
 
 // A killed daemon's container serves on, and the next daemon has it: the same
-// process, its log without a hole, its end.
-func TestRealAdoption(t *testing.T) {
-	w := newWorld(t)
+// process, its log without a hole, its end. The next one starts containers with an
+// engine of the other kind.
+func TestRealAdoption(t *testing.T) { eachKind(t, testRealAdoption) }
+
+func testRealAdoption(t *testing.T, kind container.Kind) {
+	w := newWorld(t, kind)
 	t.Cleanup(func() { w.wantNothingLeft(t) })
 	spec := w.instance("g", "serve")
 	spec.Checks.Liveness = []lrp.Check{{Type: lrp.CheckHTTP, Port: 8080, Path: "/"}}
@@ -290,6 +294,9 @@ func TestRealAdoption(t *testing.T) {
 	<-time.After(100 * time.Millisecond) // the app writes while nothing reads
 	if got := get(t, address); got != started {
 		t.Errorf("got process of %s; want that of %s", got, started)
+	}
+	if w.Kind = container.Launch; kind == container.Launch {
+		w.Kind = container.Runc
 	}
 	second := w.spawn(t)
 	if got := second.list(t); len(got) != 1 || got[0].Phase != lrp.PhaseRunning || !got[0].Ready || got[0].Address != address {
@@ -329,8 +336,10 @@ func (w world) wantProcess(t testing.TB, guid, at string) (pid int) {
 const firstPIDs = "pid:[4026531836]"
 
 // How adopted processes end is known: a task that ends well has succeeded.
-func TestRealAdoptedExits(t *testing.T) {
-	w := newWorld(t)
+func TestRealAdoptedExits(t *testing.T) { eachKind(t, testRealAdoptedExits) }
+
+func testRealAdoptedExits(t *testing.T, kind container.Kind) {
+	w := newWorld(t, kind)
 	t.Cleanup(func() { w.wantNothingLeft(t) })
 	for name, old := range map[string]bool{"this kernel": false, "before Linux 6.15": true} {
 		t.Run(name, func(t *testing.T) {
@@ -384,8 +393,10 @@ func adoptExits(t *testing.T, w world) {
 }
 
 // The end of a container while no daemon ran is reported, and the container cleared away.
-func TestRealDeathUnseen(t *testing.T) {
-	w := newWorld(t)
+func TestRealDeathUnseen(t *testing.T) { eachKind(t, testRealDeathUnseen) }
+
+func testRealDeathUnseen(t *testing.T, kind container.Kind) {
+	w := newWorld(t, kind)
 	t.Cleanup(func() { w.wantNothingLeft(t) })
 	spec := w.instance("g", "exit", "4", "300ms")
 	first := w.spawn(t)
@@ -408,8 +419,10 @@ func TestRealDeathUnseen(t *testing.T) {
 // containers leave nothing that the last one cannot end. The first has the time
 // to make an instance, which outlives them all; it tells how long that takes
 // here.
-func TestRealKilledAtRandom(t *testing.T) {
-	w := newWorld(t)
+func TestRealKilledAtRandom(t *testing.T) { eachKind(t, testRealKilledAtRandom) }
+
+func testRealKilledAtRandom(t *testing.T, kind container.Kind) {
+	w := newWorld(t, kind)
 	t.Cleanup(func() { w.wantNothingLeft(t) })
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cupola/rootfs/layer"
+	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,9 +16,9 @@ import (
 
 // runReal runs a cell with real containers until the test ends; then nothing
 // may be left.
-func runReal(t *testing.T) (*Cell, world, *recorder) {
+func runReal(t *testing.T, kind container.Kind) (*Cell, world, *recorder) {
 	t.Helper()
-	w := newWorld(t)
+	w := newWorld(t, kind)
 	l, err := w.open()
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +45,10 @@ func runReal(t *testing.T) (*Cell, world, *recorder) {
 	return c, w, r
 }
 
-func TestRealExits(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealExits(t *testing.T) { eachKind(t, testRealExits) }
+
+func testRealExits(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	tests := []struct {
 		guid, line string
 		args       []string
@@ -93,8 +96,10 @@ func exitOf(r *recorder, guid string) lrp.Exit {
 	return lrp.Exit{}
 }
 
-func TestRealStop(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealStop(t *testing.T) { eachKind(t, testRealStop) }
+
+func testRealStop(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	c.Start(w.instance("polite", "term"))
 	c.Start(w.instance("default", "exit", "0", "1h"))
 	r.wantLine(t, "waiting")
@@ -114,8 +119,10 @@ func TestRealStop(t *testing.T) {
 	r.wantLine(t, "APP/PROC/WEB: asked to end")
 }
 
-func TestRealStopChain(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealStopChain(t *testing.T) { eachKind(t, testRealStopChain) }
+
+func testRealStopChain(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	spec := w.instance("g", "ignore")
 	spec.Action.Run.Stop = []lrp.Signal{{Name: "INT", Wait: time.Second}, {Name: "QUIT", Wait: time.Second}}
 	c.Start(spec)
@@ -138,8 +145,10 @@ func TestRealStopChain(t *testing.T) {
 
 // TestRealProgramsAsChecks has a program that fails for readiness leave the
 // container alone, and one for liveness end it.
-func TestRealProgramsAsChecks(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealProgramsAsChecks(t *testing.T) { eachKind(t, testRealProgramsAsChecks) }
+
+func testRealProgramsAsChecks(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	program := func(args ...string) *lrp.Run { return &lrp.Run{Path: "/home/vcap/app/app", Args: args} }
 	spec := w.instance("g", "sleep", "1h")
 	spec.StartTimeout = 20 * time.Second
@@ -163,8 +172,10 @@ func TestRealProgramsAsChecks(t *testing.T) {
 	}
 }
 
-func TestRealEnvironment(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealEnvironment(t *testing.T) { eachKind(t, testRealEnvironment) }
+
+func testRealEnvironment(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	spec := w.instance("g", "show", "$PORT", "$CF_INSTANCE_ADDR", "$CF_INSTANCE_INDEX", "$A", "$HOME", "/etc/hostname", "/etc/hosts", "/etc/cf-service-bindings/extra/file", "/tmp/in/app/app/x")
 	spec.Env = []lrp.EnvVar{{Name: "A", Value: "definition"}, {Name: "PORT", Value: "9"}}
 	spec.Action.Run.Env = []lrp.EnvVar{{Name: "A", Value: "run"}}
@@ -186,8 +197,10 @@ func TestRealEnvironment(t *testing.T) {
 	}
 }
 
-func TestRealHealthAndSidecar(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealHealthAndSidecar(t *testing.T) { eachKind(t, testRealHealthAndSidecar) }
+
+func testRealHealthAndSidecar(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	spec := w.instance("g", "serve")
 	spec.Checks.Liveness = []lrp.Check{{Type: lrp.CheckHTTP, Port: 8080, Path: "/"}}
 	spec.StartTimeout = 10 * time.Second
@@ -204,8 +217,10 @@ func TestRealHealthAndSidecar(t *testing.T) {
 
 // TestRealPod is about containers that share a network, which lasts as long as
 // any of them.
-func TestRealPod(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealPod(t *testing.T) { eachKind(t, testRealPod) }
+
+func testRealPod(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	pod := func(guid string, args ...string) string {
 		spec := w.instance(guid, args...)
 		spec.Pod = "pod"
@@ -226,8 +241,10 @@ func TestRealPod(t *testing.T) {
 }
 
 // TestRealTree is about files in memory, of which some can be executed.
-func TestRealTree(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealTree(t *testing.T) { eachKind(t, testRealTree) }
+
+func testRealTree(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	spec := w.instance("g", "look", "/var/vcap/jobs/nats/bin/run", "/var/vcap/jobs/nats/config/nats.conf")
 	spec.Setup = lrp.Run{Path: "/var/vcap/jobs/nats/bin/run"}.Action()
 	spec.Trees = []lrp.Tree{{Path: "/var/vcap/jobs/nats", Files: []lrp.File{
@@ -238,8 +255,10 @@ func TestRealTree(t *testing.T) {
 	r.wantLine(t, "/var/vcap/jobs/nats/config/nats.conf -r--r----- 0 2000 read-only-file-system not-a-directory")
 }
 
-func TestRealTask(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealTask(t *testing.T) { eachKind(t, testRealTask) }
+
+func testRealTask(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	spec := w.instance("t", "stage")
 	spec.Kind, spec.Ports, spec.ResultFile = lrp.KindTask, nil, "/tmp/result.json"
 	spec.Action = lrp.Serial(spec.Action,
@@ -255,8 +274,10 @@ func TestRealTask(t *testing.T) {
 	}
 }
 
-func TestRealPackagesBehave(t *testing.T) {
-	w := newWorld(t)
+func TestRealPackagesBehave(t *testing.T) { eachKind(t, testRealPackagesBehave) }
+
+func testRealPackagesBehave(t *testing.T, kind container.Kind) {
+	w := newWorld(t, kind)
 	l, err := w.open()
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cupola/runtime/container"
 	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 
@@ -53,8 +54,10 @@ func TestHelperOfEarlierVersions(t *testing.T) {
 	}
 }
 
-func TestRealAttach(t *testing.T) {
-	c, w, r := runReal(t)
+func TestRealAttach(t *testing.T) { eachKind(t, testRealAttach) }
+
+func testRealAttach(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
 	spec := w.instance("g", "sleep", "1h")
 	spec.Env = []lrp.EnvVar{{Name: "A", Value: "definition"}}
 	spec.Action.Run.Env = []lrp.EnvVar{{Name: "A", Value: "run"}}

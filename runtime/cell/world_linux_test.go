@@ -33,6 +33,7 @@ import (
 // nothing else here has. It is plain data, so that another process can open
 // the same.
 type world struct {
+	Kind   container.Kind // of engine
 	Dir    string
 	Name   string
 	Subnet netip.Prefix
@@ -48,7 +49,21 @@ func needRoot(t testing.TB) {
 	}
 }
 
-func newWorld(t testing.TB) world {
+// eachKind runs a test with an engine of each kind.
+func eachKind(t *testing.T, test func(*testing.T, container.Kind)) {
+	t.Helper()
+	needRoot(t)
+	for _, kind := range []container.Kind{container.Runc, container.Launch} {
+		t.Run(string(kind), func(t *testing.T) {
+			if err := container.CheckLaunch(); kind == container.Launch && err != nil {
+				t.Skip(err)
+			}
+			test(t, kind)
+		})
+	}
+}
+
+func newWorld(t testing.TB, kind container.Kind) world {
 	t.Helper()
 	needRoot(t)
 	dir, err := os.MkdirTemp("", "cell") // t.TempDir keeps the containers' root out
@@ -59,7 +74,7 @@ func newWorld(t testing.TB) world {
 	var b [2]byte
 	_, _ = rand.Read(b[:])
 	w := world{
-		Dir: dir, Name: strings.ToLower(rand.Text()[:5]),
+		Kind: kind, Dir: dir, Name: strings.ToLower(rand.Text()[:5]),
 		Subnet: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 128 + b[0]%64, b[1], 0}), 24),
 	}
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(w.path("helper"), 0o755), os.Chmod(w.path("helper"), 0o755)); err != nil {
@@ -120,7 +135,7 @@ type leaves struct {
 func (w world) open() (*leaves, error) {
 	const base, size = 1 << 20, 1 << 16
 	engine, err := container.New(container.Config{
-		Dir: w.path("containers"), CgroupParent: "cellt-" + w.Name,
+		Kind: w.Kind, Dir: w.path("containers"), CgroupParent: "cellt-" + w.Name,
 		IDMap: container.IDMap{Base: base, Size: size}, HelperDir: w.path("helper"), NoPIDFDInfo: w.NoPIDFDInfo,
 	})
 	if err != nil {

@@ -39,6 +39,14 @@ func eachKind(t *testing.T, test func(*testing.T, Kind)) {
 	}
 }
 
+// other is the other kind.
+func (k Kind) other() Kind {
+	if k == Launch {
+		return Runc
+	}
+	return Launch
+}
+
 // bench is an Engine with a root file system that holds the probe.
 type bench struct {
 	*Engine
@@ -209,6 +217,7 @@ func testAdopt(t *testing.T, kind Kind) {
 	b := newBench(t, kind)
 	started, r := b.start(t, b.spec("app", "sleep"))
 	waitLine(t, r, "ready\n")
+	b.cfg.Kind = kind.other()
 	second := b.reopen(t)
 	states, err := second.List()
 	if err != nil || len(states) != 1 || states[0] != started {
@@ -300,6 +309,7 @@ func testExec(t *testing.T, kind Kind) {
 	b := newBench(t, kind)
 	_, r := b.start(t, b.spec("app", "sleep"))
 	waitLine(t, r, "ready\n")
+	b.cfg.Kind = kind.other() // which the second one has
 	for _, e := range []*Engine{b.Engine, b.reopen(t)} {
 		out, in, err := os.Pipe()
 		if err != nil {
