@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"cupola/bench/report"
 	"cupola/runtime/container"
 	"cupola/runtime/contract"
@@ -25,6 +27,7 @@ type way struct {
 	name  string
 	start func(ctx context.Context, id string) (time.Duration, error)
 	took  []time.Duration
+	cpu   []time.Duration // of this process and all that it has started
 }
 
 // firstBytes measures all ways by turns, and one round more than it counts.
@@ -33,30 +36,48 @@ func firstBytes(ctx context.Context, w *world, r *runc, rounds int) error {
 	defer cancel()
 	ways := []*way{
 		{name: "runc run", start: r.firstByte},
-		{name: "engine", start: w.engineFirstByte},
-		{name: "engine + network", start: w.networkFirstByte},
+		{name: "engine runc", start: func(ctx context.Context, id string) (time.Duration, error) {
+			return w.engineStart(ctx, w.engine, id, time.Now(), "")
+		}},
+		{name: "engine launch", start: func(ctx context.Context, id string) (time.Duration, error) {
+			return w.engineStart(ctx, w.launch, id, time.Now(), "")
+		}},
+		{name: "engine runc + network", start: w.networkFirstByte},
 		{name: "cell: root + network + identity + engine + log", start: w.cellFirstByte},
 	}
 	for round := range rounds + 1 {
 		for n, way := range ways {
+			before := cpuTime()
 			took, err := way.start(ctx, fmt.Sprintf("first-%d-%d", n, round))
 			if err != nil {
 				return fmt.Errorf("%s: %w", way.name, err)
 			}
 			if round > 0 {
-				way.took = append(way.took, took)
+				way.took, way.cpu = append(way.took, took), append(way.cpu, cpuTime()-before)
 			}
 		}
 	}
 	fmt.Printf("Start to the first byte of output, median of %d by turns:\n\n", rounds)
-	base := report.Median(ways[0].took)
-	table := report.NewTable("container", "ms", "min", "p90", "× runc")
+	base, baseCPU := report.Median(ways[0].took), report.Median(ways[0].cpu)
+	table := report.NewTable("container", "ms", "min", "p90", "× runc", "CPU ms", "× runc")
 	for _, way := range ways {
 		m := report.Median(way.took)
-		table.Add(way.name, ms(m), ms(slices.Min(way.took)), ms(report.Quantile(way.took, 0.9)), ratio(m, base))
+		table.Add(way.name, ms(m), ms(slices.Min(way.took)), ms(report.Quantile(way.took, 0.9)), ratio(m, base), ms(report.Median(way.cpu)), ratio(report.Median(way.cpu), baseCPU))
 	}
 	table.Print(os.Stdout)
 	return nil
+}
+
+// cpuTime is what this process has used, and all its children that have ended, with theirs.
+func cpuTime() (sum time.Duration) {
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		if err := unix.Getrusage(who, &u); err != nil {
+			panic(err) // it fails for bad arguments alone
+		}
+		sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	return sum
 }
 
 func ms(d time.Duration) string { return report.Figure(report.MS(d), 1) }
@@ -85,30 +106,26 @@ func (r *runc) firstByte(ctx context.Context, id string) (time.Duration, error) 
 	return took, err
 }
 
-func (w *world) engineFirstByte(ctx context.Context, id string) (time.Duration, error) {
-	return w.engineStart(ctx, id, time.Now(), "")
-}
-
 func (w *world) networkFirstByte(ctx context.Context, id string) (time.Duration, error) {
 	begin := time.Now()
 	a, err := w.net.Acquire(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	took, err := w.engineStart(ctx, id, begin, a.NetNS)
+	took, err := w.engineStart(ctx, w.engine, id, begin, a.NetNS)
 	if err != nil {
 		return 0, err
 	}
 	return took, w.net.Release(ctx, id)
 }
 
-func (w *world) engineStart(ctx context.Context, id string, begin time.Time, netns string) (time.Duration, error) {
+func (w *world) engineStart(ctx context.Context, engine *container.Engine, id string, begin time.Time, netns string) (time.Duration, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		return 0, err
 	}
 	defer out.Close()
-	_, err = w.engine.Start(ctx, w.spec(id, netns, in, appPath))
+	_, err = engine.Start(ctx, w.spec(id, netns, in, appPath))
 	in.Close()
 	if err != nil {
 		return 0, err
@@ -117,10 +134,10 @@ func (w *world) engineStart(ctx context.Context, id string, begin time.Time, net
 	if err != nil {
 		return 0, err
 	}
-	if _, err := w.engine.Wait(ctx, id); err != nil {
+	if _, err := engine.Wait(ctx, id); err != nil {
 		return 0, err
 	}
-	return took, w.engine.Remove(ctx, id)
+	return took, engine.Remove(ctx, id)
 }
 
 func (w *world) spec(id, netns string, out *os.File, args ...string) container.Spec {

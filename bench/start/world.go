@@ -44,6 +44,7 @@ type world struct {
 	name   string // as a daemon's, so that 'cupola doctor --leaks' knows what is left
 	digest string // of the app's droplet
 	engine *container.Engine
+	launch *container.Engine // starts containers without libcontainer
 	net    *network.Network
 	roots  *rootfs.Store
 	root   root.Root
@@ -118,10 +119,12 @@ func (w *world) open(ctx context.Context) (err error) {
 	if w.roots, err = rootfs.New(rootfs.Config{Dir: w.path("rootfs"), IDs: ids, Tools: contract.Tools()}); err != nil {
 		return err
 	}
-	w.engine, err = container.New(container.Config{
-		Dir: w.path("containers"), CgroupParent: "cupola-" + w.name, IDMap: container.IDMap(ids), HelperDir: w.path("helper"),
-	})
-	if err != nil {
+	config := container.Config{Dir: w.path("containers"), CgroupParent: "cupola-" + w.name, IDMap: container.IDMap(ids), HelperDir: w.path("helper")}
+	if w.engine, err = container.New(config); err != nil {
+		return err
+	}
+	config.Kind, config.Dir, config.CgroupParent = container.Launch, w.path("launched"), config.CgroupParent+"-l"
+	if w.launch, err = container.New(config); err != nil {
 		return err
 	}
 	var b [2]byte
@@ -182,11 +185,14 @@ func (w *world) mountShared(ctx context.Context) (err error) {
 func (w *world) close(err *error) {
 	ctx := context.Background()
 	errs := []error{*err, w.stop()}
-	if w.engine != nil {
-		states, err := w.engine.List()
+	for _, e := range []*container.Engine{w.engine, w.launch} {
+		if e == nil {
+			continue
+		}
+		states, err := e.List()
 		errs = append(errs, err)
 		for _, s := range states {
-			errs = append(errs, w.engine.Remove(ctx, s.ID))
+			errs = append(errs, e.Remove(ctx, s.ID))
 		}
 	}
 	if w.net != nil {
@@ -200,8 +206,10 @@ func (w *world) close(err *error) {
 		}
 		errs = append(errs, w.roots.Close())
 	}
-	if w.engine != nil {
-		errs = append(errs, w.engine.Teardown())
+	for _, e := range []*container.Engine{w.engine, w.launch} {
+		if e != nil {
+			errs = append(errs, e.Teardown())
+		}
 	}
 	*err = errors.Join(append(errs, os.RemoveAll(w.dir))...)
 }
