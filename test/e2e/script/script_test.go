@@ -17,6 +17,7 @@ import (
 
 	"cupola/server/osb/osbtest"
 	"cupola/test/e2e"
+	"cupola/test/loopback"
 )
 
 // TestScripts runs testdata: each file takes the API, and where the
@@ -25,12 +26,13 @@ import (
 //
 // Beside testscript's commands there are those of scriptCommands. These
 // variables are set: ORG, ORG_GUID, SPACE, SPACE_GUID, API (base URL), ADDR
-// (host:port), ADMIN_PASSWORD, PLUGIN (a program that is a plugin of the CLI). The
-// CLI's questions are answered by a file: "stdin FILE" before "exec cf …".
+// (host:port), ADMIN_PASSWORD, PLUGIN (a program that is a plugin of the CLI), FREE_PORT
+// (of this machine, the same one for all scripts). The CLI's questions are answered by a file: "stdin FILE" before "exec cf …".
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
 	o := newOutside(t)
+	port := strconv.Itoa(loopback.FreePorts(t, 1)[0])
 	cmds := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, c := range scriptCommands() {
 		cmds[name] = c.run
@@ -40,18 +42,26 @@ func TestScripts(t *testing.T) {
 		Cmds:                cmds,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
-		Setup:               func(e *testscript.Env) error { return setUpScript(e, d, o) },
-		Condition:           scriptCondition,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("FREE_PORT", port)
+			return setUpScript(e, d, o)
+		},
+		Condition: scriptCondition,
 	})
 }
 
-// scriptCondition knows [cf]: whether the official CLI is installed.
+// scriptCondition knows [cf], whether the official CLI is installed, and [cf:COMMAND],
+// whether its version has a command.
 func scriptCondition(name string) (bool, error) {
-	if name != "cf" {
+	first, command, _ := strings.Cut(name, ":")
+	if first != "cf" {
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
 	out, err := exec.Command("cf", "version").Output()
-	return err == nil && strings.HasPrefix(string(out), "cf version "), nil
+	if err != nil || !strings.HasPrefix(string(out), "cf version ") {
+		return false, nil
+	}
+	return command == "" || exec.Command("cf", "help", command).Run() == nil, nil
 }
 
 // session is the state of one script.
