@@ -23,8 +23,9 @@ import (
 )
 
 // Version is the version of Cloud Controller's API that is served. Clients
-// switch features on by it: 3.211 is what embeds process instances in lists.
-const Version = "3.216.0"
+// switch features on by it: 3.211 is what embeds process instances in lists, 3.224 what
+// has route policies.
+const Version = "3.224.0"
 
 // Config is what the API needs of the rest of the house.
 type Config struct {

@@ -24,7 +24,7 @@ func TestAsksFor(t *testing.T) {
 
 func TestTargets(t *testing.T) {
 	for output, want := range map[string]bool{
-		"API endpoint:   http://localhost:8080\nAPI version:    3.216.0\n": true,
+		"API endpoint:   http://localhost:8080\nAPI version:    3.224.0\n": true,
 		"api endpoint:   http://localhost:8080/\n":                         true,
 		"API endpoint:   http://localhost:80801\n":                         false,
 		"No API endpoint set. Use 'cf login' or 'cf api'.\n":               false,
