@@ -96,6 +96,8 @@ var looks = map[string]look{
 	"GET /v1/service_instances/{guid}/backups":                                   {path: "/v1/service_instances/db-1/backups", seen: bySpace, row: "backup-1"},
 	"GET /v1/service_backups/{guid}":                                             {path: "/v1/service_backups/backup-1", seen: bySpace},
 	"GET /v1/service_backups/{guid}/download":                                    {path: "/v1/service_backups/backup-1/download", seen: bySpace},
+	"GET /v1/ssh_keys":                                                           {path: "/v1/ssh_keys", seen: byWide, row: "ssh-key-1"},
+	"GET /v1/ssh_keys/{guid}":                                                    {path: "/v1/ssh_keys/ssh-key-1", seen: byWide},
 	"GET /v1/disks":                                                              {path: "/v1/disks", seen: byAll},
 	"GET /v3/isolation_segments":                                                 {path: "/v3/isolation_segments", seen: byOrg, row: "iso-1"},
 	"GET /v3/isolation_segments/{guid}":                                          {path: "/v3/isolation_segments/iso-1", seen: byOrg},

@@ -33,6 +33,8 @@ const (
 	ofDomain                // of an org: not seen by its users without another role
 	ofBroker                // seen by those with a role in its broker's space: others get 404
 	ofRouting               // of the routing API, which answers 401 to whoever may not
+	ofSelf                  // what each user has who may write
+	ofAdmin                 // what the admin has: others get 404
 )
 
 // attempt is a request of a write route that an admin succeeds with.
@@ -67,6 +69,8 @@ var attempts = map[string]attempt{
 	"POST /v1/service_instances/{guid}/backups":                              {"/v1/service_instances/db-1/backups", "", 202, inSpace},
 	"POST /v1/service_instances/{guid}/actions/restore":                      {"/v1/service_instances/db-1/actions/restore", `{"backup": {"guid": "backup-1"}}`, 202, inSpace},
 	"DELETE /v1/service_backups/{guid}":                                      {"/v1/service_backups/backup-1", "", 204, inSpace},
+	"POST /v1/ssh_keys":                                                      {"/v1/ssh_keys", `{"public_key": "` + keyOfSelf + `"}`, 201, ofSelf},
+	"DELETE /v1/ssh_keys/{guid}":                                             {"/v1/ssh_keys/ssh-key-1", "", 204, ofAdmin},
 	"DELETE /v1/disks/{guid}":                                                {"/v1/disks/disk-1", "", 204, platform},
 	"POST /v3/apps":                                                          {"/v3/apps", `{"name": "new", ` + toSpace + `}`, 201, namedSpace},
 	"PATCH /v3/apps/{guid}":                                                  {"/v3/apps/app-1", labels, 200, inSpace},
@@ -260,6 +264,9 @@ func seedAccess(tx *store.Tx) error {
 		func() error { return store.FeatureFlags.Put(tx, &cf.FeatureFlag{Name: "route_sharing", Enabled: true}) },
 		func() error { return seedServices(tx) },
 		func() error { return seedBackup(tx) },
+		func() error {
+			return store.SSHKeys.Insert(tx, &cf.SSHKey{Resource: guid("ssh-key-1"), UserGUID: "user-admin", Name: "laptop", Fingerprint: "SHA256:1"})
+		},
 		func() error { return store.OrgQuotas.Insert(tx, &cf.OrgQuota{Resource: guid("quota-2"), Name: "q2"}) },
 		func() error {
 			return store.SpaceQuotas.Insert(tx, &cf.SpaceQuota{Resource: guid("space-quota-1"), Name: "sq", OrgGUID: "org-1", Limits: cf.QuotaLimits{PaidServices: true}})
@@ -360,6 +367,14 @@ func expected(rule authz.Rule, user string, a attempt) int {
 	switch {
 	case user == anonymous:
 		return 401
+	case (a.where == ofSelf || a.where == ofAdmin) && !actor.MayWrite():
+		return 403
+	case a.where == ofAdmin && !actor.Admin && actor.Everywhere():
+		return 403
+	case a.where == ofAdmin && !actor.Admin:
+		return 404
+	case a.where == ofSelf, a.where == ofAdmin:
+		return a.status
 	case a.where == sharing && user == "space_supporter":
 		return 422
 	case actor.May(rule, here) && (sees || a.where == platform || a.where == ofRouting):

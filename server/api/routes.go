@@ -151,6 +151,10 @@ func (s *Server) routes() []route {
 		{"GET /v1/service_backups/{guid}", read, inTx(showFound(findBackup, viewBackup))},
 		{"DELETE /v1/service_backups/{guid}", develop, inTx(deleteBackup)},
 		{"GET /v1/service_backups/{guid}/download", commandReader, recorded(downloadBackup)},
+		{"GET /v1/ssh_keys", anyone, list(store.SSHKeys, viewSSHKey)},
+		{"POST /v1/ssh_keys", anyone, inTx(create(orgs.AddSSHKey, viewSSHKey))},
+		{"GET /v1/ssh_keys/{guid}", anyone, show(store.SSHKeys, viewSSHKey)},
+		{"DELETE /v1/ssh_keys/{guid}", anyone, inTx(drop(findSSHKey, orgs.DeleteSSHKey))},
 		{"GET /v1/disks", wide, inTx(byAdmin(listBOSHDisks))},
 		{"DELETE /v1/disks/{guid}", admin, inTx(byAdmin(deleteBOSHDisk))},
 

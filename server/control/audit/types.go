@@ -132,6 +132,9 @@ const (
 	UserProvidedUpdate         Type = "audit.user_provided_service_instance.update"
 	UserProvidedDelete         Type = "audit.user_provided_service_instance.delete"
 	UserProvidedShow           Type = "audit.user_provided_service_instance.show"
+
+	UserSSHKeyAdd    Type = "audit.user.ssh_key_add"    // not CC's
+	UserSSHKeyRemove Type = "audit.user.ssh_key_remove" // not CC's
 )
 
 // bindings are how events call the kinds of bindings to services.
@@ -167,7 +170,7 @@ func list() map[Type]bool {
 		ServicePlanVisibilityDelete, ServiceInstanceCreate, ServiceInstanceUpdate, ServiceInstanceDelete,
 		ServiceInstanceStartCreate, ServiceInstanceStartUpdate, ServiceInstanceStartDelete, ServiceInstancePurge,
 		ServiceInstanceShare, ServiceInstanceUnshare, ServiceBackupCreate, ServiceBackupDelete, ServiceBackupDownload, ServiceBackupRestore, UserProvidedCreate, UserProvidedUpdate, UserProvidedDelete,
-		UserProvidedShow,
+		UserProvidedShow, UserSSHKeyAdd, UserSSHKeyRemove,
 	} {
 		all[t] = true
 	}
