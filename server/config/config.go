@@ -46,7 +46,7 @@ type Config struct {
 	SegmentRouters   []string       `name:"segment-router" help:"Address of a router that serves only the apps of isolation segments, like red=127.0.0.1:8081 or red+blue=127.0.0.1:8081; none by default." env:"CUPOLA_SEGMENT_ROUTER" placeholder:"NAME=ADDR"`
 	SegmentHTTPS     []string       `name:"segment-router-https" help:"Address of the same with TLS, like red=127.0.0.1:8444; none by default." env:"CUPOLA_SEGMENT_ROUTER_HTTPS" placeholder:"NAME=ADDR"`
 	BackendTLS       bool           `name:"backend-tls" help:"Connect to apps' instances with TLS, and check that the certificate is the instance's." env:"CUPOLA_BACKEND_TLS"`
-	SSH              string         `name:"ssh" help:"Address of 'cf ssh'; 'off' disables it (default 127.0.0.1:2222, or a free port if that is in use)." env:"CUPOLA_SSH" placeholder:"ADDR"`
+	SSH              string         `name:"ssh" help:"Address of 'cf ssh' and git push over SSH; 'off' disables it (default 127.0.0.1:2222, or a free port if that is in use)." env:"CUPOLA_SSH" placeholder:"ADDR"`
 	TCP              string         `name:"tcp" help:"Address and ports of TCP routes, like 127.0.0.1:1024-1123,2000; 'off' disables them." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
 	BBS              string         `name:"bbs" help:"Address of Diego's BBS API, for clients like cfdot; disabled by default." env:"CUPOLA_BBS" placeholder:"ADDR"`
 	BBSFiles         bbs.OwnFiles   `embed:"" prefix:"bbs-"`

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"net/url"
 
 	"golang.org/x/sync/errgroup"
 
@@ -106,10 +107,21 @@ func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) error {
 	f.api = api.New(polls, f.apiConfig(l))
 	f.streams = logstream.New(logstream.Config{Hub: &f.Executor.Logs.Hub, Cache: f.Executor.Logs.Cache, Store: f.Executor.Store, Authorize: f.readers().Reader, Stop: polls, Log: f.Executor.Log})
 	var err error
-	if f.git, err = gitpush.New(gitpush.Config{Dir: f.Executor.Dir.Path("git"), Store: f.Executor.Store, Verify: f.UAA.Verify, Stop: polls, Log: f.Executor.Log}); err != nil {
+	if err = f.openGit(polls); err != nil {
 		return err
 	}
 	return f.openConsole(polls)
+}
+
+// openGit opens git push.
+func (f *Faces) openGit(stop context.Context) error {
+	x := f.Executor
+	address, err := url.Parse(x.APIURL())
+	if err != nil {
+		return err
+	}
+	f.git, err = gitpush.New(gitpush.Config{Dir: x.Dir.Path("git"), Store: x.Store, Verify: f.UAA.Verify, KeyToken: f.UAA.KeyToken, API: address, Stop: stop, Log: x.Log})
+	return err
 }
 
 // Listen guards the listeners, so that they refuse requests that can be read in two

@@ -6,6 +6,7 @@ import (
 
 	"cupola/runtime/contract"
 	"cupola/server/api"
+	"cupola/server/gitpush"
 	"cupola/server/sshproxy"
 	"cupola/server/uaa"
 	"cupola/store/cf"
@@ -26,6 +27,13 @@ func (f *Faces) OpenSSH(context.Context) error {
 		Redeem: func(ctx context.Context, code string) (cf.Identity, error) {
 			return f.UAA.Redeem(ctx, uaa.SSHClient, code)
 		},
+		Git: sshproxy.Git{
+			Owner: func(ctx context.Context, fingerprint string) (cf.Identity, error) {
+				return f.UAA.KeyOwner(ctx, fingerprint)
+			},
+			Run: func(ctx context.Context, c sshproxy.Command) int {
+				return f.git.ServeSSH(ctx, gitpush.SSHCommand(c))
+			}},
 		Diego: func() string {
 			if f.endpoint == nil {
 				return ""

@@ -2,6 +2,8 @@ package gitpush
 
 import (
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,44 +18,49 @@ const receivePack = "git-receive-pack"
 // others in it are deltas of.
 const capabilities = "report-status delete-refs side-band-64k ofs-delta no-thin object-format=sha1 agent=cupola"
 
+// nothingOut answers whoever would fetch.
+const nothingOut = "This repository takes pushes and gives nothing out. Fetch from where the app's source is kept."
+
 // advertise lists the branches and tags that are kept of an app's pushes.
 func (f *Face) advertise(w http.ResponseWriter, r *http.Request, t *target) error {
 	if s := r.URL.Query().Get("service"); s != receivePack {
-		return refusef(http.StatusForbidden, "This repository takes pushes and gives nothing out. Fetch from where the app's source is kept.")
+		return refusef(http.StatusForbidden, "%s", nothingOut)
 	}
-	refs := f.refs(t.app)
-	names := make([]string, 0, len(refs))
-	for name := range refs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	h := w.Header()
-	h.Set("Content-Type", "application/x-"+receivePack+"-advertisement")
-	h.Set("Cache-Control", "no-cache")
 	var text strings.Builder
 	e := pktline.NewEncoder(&text)
-	lines := []string{}
-	for _, name := range names {
-		lines = append(lines, refs[name].String()+" "+name)
-	}
-	if len(lines) == 0 {
-		lines = []string{plumbing.ZeroHash.String() + " capabilities^{}"}
-	}
-	lines[0] += "\x00" + capabilities
 	if err := e.EncodeString("# service=" + receivePack + "\n"); err != nil {
 		return err
 	}
 	if err := e.Flush(); err != nil {
 		return err
 	}
+	if err := f.listRefs(&text, t.app); err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/x-"+receivePack+"-advertisement")
+	h.Set("Cache-Control", "no-cache")
+	_, _ = w.Write([]byte(text.String())) // the client may be gone
+	return nil
+}
+
+// listRefs writes the branches and tags that are kept of an app's pushes
+// (gitprotocol-pack, "Reference Discovery").
+func (f *Face) listRefs(to io.Writer, app string) error {
+	refs := f.refs(app)
+	lines := []string{}
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		lines = append(lines, refs[name].String()+" "+name)
+	}
+	if len(lines) == 0 {
+		lines = []string{plumbing.ZeroHash.String() + " capabilities^{}"}
+	}
+	lines[0] += "\x00" + capabilities
+	e := pktline.NewEncoder(to)
 	for _, l := range lines {
 		if err := e.EncodeString(l + "\n"); err != nil {
 			return fmt.Errorf("write a ref: %w", err)
 		}
 	}
-	if err := e.Flush(); err != nil {
-		return err
-	}
-	_, _ = w.Write([]byte(text.String())) // the client may be gone
-	return nil
+	return e.Flush()
 }

@@ -20,8 +20,8 @@ type client struct {
 	host   string // by which the pusher knows the API
 	tls    *tls.ConnectionState
 	remote string // address of the pusher
-	// user and password are "" where a token was given.
-	user, password string
+	// renew gets another token; nil where a token was given.
+	renew func(ctx context.Context) (string, error)
 
 	mu    sync.Mutex
 	token string
@@ -47,7 +47,7 @@ func (f *Face) logIn(r *http.Request, api http.Handler) (*client, error) {
 		c.token = password
 		return c, nil
 	}
-	c.user, c.password = user, password
+	c.renew = func(ctx context.Context) (string, error) { return c.byPassword(ctx, user, password) }
 	return c, c.login(r.Context())
 }
 
@@ -55,12 +55,24 @@ func unauthorized() *refusal {
 	return refusef(http.StatusUnauthorized, "Log in with a user and the password, or with any user name and a token as the password. 'cupola git remote APP --add cupola' sets git up so that it asks for none.")
 }
 
-// login gets a token for the user and the password.
+// login gets a token.
 func (c *client) login(ctx context.Context) error {
-	form := url.Values{"grant_type": {"password"}, "username": {c.user}, "password": {c.password}}
-	req, err := c.request(ctx, "POST", "/oauth/token", strings.NewReader(form.Encode()))
+	token, err := c.renew(ctx)
 	if err != nil {
 		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.token = token
+	return nil
+}
+
+// byPassword gets a token for a user and the password.
+func (c *client) byPassword(ctx context.Context, user, password string) (string, error) {
+	form := url.Values{"grant_type": {"password"}, "username": {user}, "password": {password}}
+	req, err := c.request(ctx, "POST", "/oauth/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
 	}
 	req.SetBasicAuth("cf", "") // the public client of the cf CLI
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -74,12 +86,9 @@ func (c *client) login(ctx context.Context) error {
 		if answer.Description != "" {
 			u.text = answer.Description + ". " + u.text
 		}
-		return u
+		return "", u
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.token = answer.Token
-	return nil
+	return answer.Token, nil
 }
 
 // answer keeps what a handler answers.
@@ -156,7 +165,7 @@ func (c *client) call(ctx context.Context, method, path string, in, out any) err
 		kind = "application/json"
 	}
 	a, err := c.send(ctx, method, path, kind, bytes.NewReader(body))
-	if a != nil && a.status == http.StatusUnauthorized && c.user != "" {
+	if a != nil && a.status == http.StatusUnauthorized && c.renew != nil {
 		if err := c.login(ctx); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,8 +26,11 @@ type Config struct {
 	Store *store.Store
 	// Verify tells whose a token is.
 	Verify func(ctx context.Context, token string) (cf.Identity, error)
-	Stop   context.Context // ends what waits when the daemon stops
-	Log    *slog.Logger
+	// KeyToken issues a token to a user who has proved to have an SSH key.
+	KeyToken func(r *http.Request, fingerprint string) (string, error)
+	API      *url.URL        // by which users know the API, for pushes over SSH
+	Stop     context.Context // ends what waits when the daemon stops
+	Log      *slog.Logger
 }
 
 // Face serves git push.
@@ -34,6 +38,7 @@ type Face struct {
 	Config
 	unpacks *fairqueue.Queue // packs that are received and read, by user
 	changed chan struct{}    // a repository was made
+	api     http.Handler     // the one of Handler
 
 	mu    sync.Mutex
 	under map[string]bool // the apps to which a push is under way, by space and name
@@ -62,14 +67,28 @@ func New(c Config) (*Face, error) {
 	return &Face{Config: c, unpacks: fairqueue.New(maxUnpacks, maxUserUnpacks), changed: make(chan struct{}, 1), under: map[string]bool{}}, err
 }
 
-// Handler serves the repositories. api answers the calls that deploy.
+// serve answers a request about an app.
+type serve func(http.ResponseWriter, *http.Request, *target) error
+
+// request finds the app of a request, and answers it.
+func (f *Face) request(w http.ResponseWriter, r *http.Request, c *client, answer serve) error {
+	t, err := f.target(r.Context(), c, r.PathValue("org"), r.PathValue("space"), r.PathValue("app"))
+	if err != nil {
+		return err
+	}
+	return answer(w, r, t)
+}
+
+// Handler serves the repositories over HTTP. api answers the calls that deploy, those
+// of pushes over SSH, too: it is called before the first of these.
 func (f *Face) Handler(api http.Handler) http.Handler {
+	f.api = api
 	mux := http.NewServeMux()
-	handle := func(pattern string, serve func(http.ResponseWriter, *http.Request, *target) error) {
+	handle := func(pattern string, serve serve) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			t, err := f.target(r, api)
+			c, err := f.logIn(r, api)
 			if err == nil {
-				err = serve(w, r, t)
+				err = f.request(w, r, c, serve)
 			}
 			if err != nil {
 				f.refuse(w, r, err)

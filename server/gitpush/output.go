@@ -16,11 +16,11 @@ import (
 // waits, and at last what became of each ref.
 type output struct {
 	mu  sync.Mutex
-	w   http.ResponseWriter
+	w   io.Writer
 	mux *sideband.Muxer // nil: the client shows no messages
 }
 
-func newOutput(w http.ResponseWriter, sidebands bool) *output {
+func newOutput(w io.Writer, sidebands bool) *output {
 	o := &output{w: w}
 	if sidebands {
 		o.mux = sideband.NewMuxer(sideband.Sideband64k, w)
@@ -37,7 +37,9 @@ func (o *output) line(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, _ = o.mux.WriteChannel(sideband.ProgressMessage, []byte(text+"\n")) // the client may be gone: its context ends then
-	_ = http.NewResponseController(o.w).Flush()
+	if w, ok := o.w.(http.ResponseWriter); ok {
+		_ = http.NewResponseController(w).Flush()
+	}
 }
 
 func printed(r rune) rune {
@@ -85,7 +87,7 @@ func (o *output) report(wanted bool, results []result) error {
 }
 
 func (o *output) status(text io.Reader) error {
-	var w io.Writer = o.w
+	w := o.w
 	if o.mux != nil {
 		w = o.mux
 	}

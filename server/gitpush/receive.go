@@ -20,7 +20,9 @@ import (
 // maxPack bounds a push, in bytes: Cloud Controller's packages.max_package_size.
 const maxPack = 1 << 30
 
-// receive takes a push.
+var limits = gitpack.Limits{Objects: gitpack.MaxObjects, Chain: gitpack.MaxChain, All: gitpack.MaxUnpacks * maxPack}
+
+// receive takes a push over HTTP.
 func (f *Face) receive(w http.ResponseWriter, r *http.Request, t *target) error {
 	if r.Header.Get("Content-Encoding") != "" {
 		return refusef(http.StatusUnsupportedMediaType, "Compressed requests are not accepted.")
@@ -35,22 +37,31 @@ func (f *Face) receive(w http.ResponseWriter, r *http.Request, t *target) error 
 	if len(o.updates) == 0 { // git asks first whether it is let in
 		return nil
 	}
-	end, ok := f.begin(t)
+	p := &push{Face: f, target: t, order: o}
+	return p.run(r.Context(), func(to io.Writer) error {
+		_, err := io.Copy(to, body)
+		return err
+	}, w)
+}
+
+// run receives the pack, which copyPack copies, does what the push wants and reports.
+// If it returns a refusal, nothing was written to w.
+func (p *push) run(ctx context.Context, copyPack func(to io.Writer) error, w io.Writer) error {
+	end, ok := p.begin(p.target)
 	if !ok {
-		return refusef(http.StatusConflict, "Another push to %s is under way: wait for its end.", t.name)
+		return refusef(http.StatusConflict, "Another push to %s is under way: wait for its end.", p.name)
 	}
 	defer end()
-	ctx, cancel := context.WithCancelCause(r.Context())
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(f.Stop, func() { cancel(errors.New("the daemon stops: push again when it runs")) })()
-	p := &push{Face: f, target: t, order: o}
+	defer context.AfterFunc(p.Stop, func() { cancel(errors.New("the daemon stops: push again when it runs")) })()
 	defer p.close()
-	if err := p.open(ctx, body); err != nil {
+	if err := p.open(ctx, copyPack); err != nil {
 		return err
 	}
-	p.out = newOutput(w, o.sideband)
+	p.out = newOutput(w, p.sideband)
 	results := p.apply(ctx)
-	return p.out.report(o.report, results)
+	return p.out.report(p.report, results)
 }
 
 // push is one push to an app.
@@ -74,7 +85,7 @@ func (p *push) close() {
 }
 
 // open receives the pack, if there is one, into a repository beside the app's.
-func (p *push) open(ctx context.Context, body io.Reader) (err error) {
+func (p *push) open(ctx context.Context, copyPack func(io.Writer) error) (err error) {
 	if p.before, err = p.kept(p.app); err != nil {
 		return err
 	}
@@ -89,27 +100,26 @@ func (p *push) open(ctx context.Context, body io.Reader) (err error) {
 	if p.sent, err = gitpack.Open(p.dir); err != nil || !p.packs() {
 		return err
 	}
-	return p.unpack(ctx, body)
+	return p.unpack(ctx, copyPack)
 }
 
 // unpack stores a pack once its objects have been measured.
-func (p *push) unpack(ctx context.Context, body io.Reader) error {
+func (p *push) unpack(ctx context.Context, copyPack func(io.Writer) error) error {
 	file, err := os.CreateTemp(p.dir, "received-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }() // with the directory, at the latest
-	n, err := io.Copy(file, body)
+	err = copyPack(file)
 	if over, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return refusef(http.StatusRequestEntityTooLarge, "The push is larger than %d bytes.", over.Limit)
 	}
 	if err != nil {
 		return refusef(http.StatusBadRequest, "The push could not be read: %s", err)
 	}
-	if n == 0 {
-		return nil
+	if n, err := file.Seek(0, io.SeekCurrent); err != nil || n == 0 {
+		return err
 	}
-	limits := gitpack.Limits{Objects: gitpack.MaxObjects, Chain: gitpack.MaxChain, All: gitpack.MaxUnpacks * maxPack}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package gitpush
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +13,7 @@ import (
 	"cupola/store/cf"
 )
 
-// target is the app that a request is about, which may not be there yet.
+// target is the app that a push is about, which may not be there yet.
 type target struct {
 	org, space *place
 	name       string // of the app
@@ -27,20 +28,16 @@ func refusef(status int, format string, args ...any) *refusal {
 	return &refusal{status, fmt.Sprintf(format, args...)}
 }
 
-// target finds the app of a request's path, for those who may push it: space
-// developers, as POST /v3/apps and apply_manifest want.
-func (f *Face) target(r *http.Request, api http.Handler) (*target, error) {
-	c, err := f.logIn(r, api)
-	if err != nil {
-		return nil, err
-	}
-	who, err := f.Verify(r.Context(), c.token)
+// target finds an app, for those who may push it: space developers, as POST /v3/apps
+// and apply_manifest want.
+func (f *Face) target(ctx context.Context, c *client, org, space, app string) (*target, error) {
+	who, err := f.Verify(ctx, c.token)
 	if err != nil {
 		return nil, unauthorized()
 	}
-	name, _ := strings.CutSuffix(r.PathValue("app"), ".git")
-	t := &target{org: &place{Name: r.PathValue("org")}, space: &place{Name: r.PathValue("space")}, name: name, user: who.Actor().GUID, client: c}
-	err = f.Store.Read(r.Context(), func(tx *store.Tx) error {
+	name, _ := strings.CutSuffix(app, ".git")
+	t := &target{org: &place{Name: org}, space: &place{Name: space}, name: name, user: who.Actor().GUID, client: c}
+	err = f.Store.Read(ctx, func(tx *store.Tx) error {
 		s := &control.Session{Tx: tx, Rule: authz.SpaceDeveloper, Writes: true}
 		if err := s.Act(who.Actor(), who.Scopes); err != nil {
 			return err

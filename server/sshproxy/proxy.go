@@ -2,7 +2,8 @@
 // containers of their apps, as Diego's ssh-proxy does. The user name says which
 // instance, the password is a one-time code of the UAA. The proxy checks both,
 // has the lifecycle's sshd started inside the container, and passes channels
-// and requests on: what a session does, it does there.
+// and requests on: what a session does, it does there. Beside them it lets in the
+// user git, by a registered key, for git push alone.
 package sshproxy
 
 import (
@@ -35,6 +36,8 @@ type Config struct {
 	// Diego returns the password of users diego:<process-guid>/<index>; "" lets none
 	// in. nil is the same.
 	Diego func() string
+	// Git serves the user git.
+	Git Git
 	// Attach starts the lifecycle's sshd in the container of an instance and
 	// gives its standard input and output.
 	Attach func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error)
@@ -51,7 +54,7 @@ type Config struct {
 
 // The limits of the proxy.
 const (
-	maxTries       = 3                // passwords of one connection
+	maxTries       = 6                // passwords or keys of one connection: OpenSSH's
 	greetTime      = 30 * time.Second // from connection to session
 	maxConnections = 256
 	maxChannels    = 128 // of one connection
@@ -147,13 +150,18 @@ func (p *Proxy) serve(ctx context.Context, conn net.Conn, greeted func()) {
 	}
 	fault.Go("sshproxy", func() { ssh.DiscardRequests(requests) })
 	defer user.Close()
+	begun := func() { _ = conn.SetDeadline(time.Time{}) }
+	if user.User() == gitUser {
+		p.serveGit(ctx, user, channels, greeted, begun)
+		return
+	}
 	if !p.users.Take(to.user) {
 		refuseAll(channels, errMany)
 		return
 	}
 	defer p.users.Put(to.user)
 	greeted()
-	if err := p.session(ctx, user, channels, to, func() { _ = conn.SetDeadline(time.Time{}) }); err != nil {
+	if err := p.session(ctx, user, channels, to, begun); err != nil {
 		p.Log.WarnContext(ctx, "ssh session not begun", "instance_guid", to.instanceGUID, "err", err)
 		refuseAll(channels, err)
 	}
@@ -251,6 +259,7 @@ func (p *Proxy) serverConfig(ctx context.Context, to *target) *ssh.ServerConfig 
 	c := &ssh.ServerConfig{
 		MaxAuthTries:  maxTries,
 		ServerVersion: "SSH-2.0-cupola",
+		NoClientAuth:  true, NoClientAuthCallback: p.byKey(ctx),
 		PasswordCallback: func(meta ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
 			admit := p.admit
 			if strings.HasPrefix(meta.User(), diegoUser) {

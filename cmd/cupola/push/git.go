@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -28,6 +29,7 @@ type remoteCmd struct {
 	Org   string `help:"The org." default:"cupola" short:"o"`
 	Space string `help:"The space." default:"dev" short:"s"`
 	Add   string `help:"Add a git remote with this name, and let git ask cupola for the credentials." placeholder:"NAME"`
+	SSH   bool   `name:"ssh" help:"Push over SSH, with a key that 'cupola ssh-keys add' registers."`
 }
 
 // Run prints or adds a remote.
@@ -37,7 +39,16 @@ func (c *remoteCmd) Run(e *command.Env) error {
 		return err
 	}
 	api = strings.TrimSuffix(api, "/")
-	remote := fmt.Sprintf("%s/git/%s/%s/%s.git", api, url.PathEscape(c.Org), url.PathEscape(c.Space), url.PathEscape(c.App))
+	repository := fmt.Sprintf("/%s/%s/%s.git", url.PathEscape(c.Org), url.PathEscape(c.Space), url.PathEscape(c.App))
+	remote, hint := api+"/git"+repository, ""
+	if c.SSH {
+		address, fingerprint, err := sshOf(e.Ctx, api)
+		if err != nil {
+			return err
+		}
+		remote = "ssh://git@" + address + repository
+		hint = fmt.Sprintf("The fingerprint of the host key, which ssh shows at the first push, is SHA256:%s\n", fingerprint)
+	}
 	if c.Add == "" {
 		_, err := fmt.Fprintln(e.Out, remote)
 		return err
@@ -45,12 +56,34 @@ func (c *remoteCmd) Run(e *command.Env) error {
 	if err := c.add(e.Ctx, api, remote); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Out, "Added the remote %s: %s\nDeploy with: git push %s main\n", c.Add, remote, c.Add)
+	fmt.Fprintf(e.Out, "Added the remote %s: %s\n%sDeploy with: git push %s main\n", c.Add, remote, hint, c.Add)
 	return nil
 }
 
+// sshOf is where an API's SSH proxy is, and the fingerprint of its key.
+func sshOf(ctx context.Context, api string) (address, fingerprint string, err error) {
+	var root struct {
+		Links struct {
+			SSH *struct {
+				Href string
+				Meta struct {
+					Fingerprint string `json:"host_key_fingerprint"`
+				}
+			} `json:"app_ssh"`
+		}
+	}
+	c := &capi.Client{API: api, HTTP: &http.Client{}}
+	if err := c.Call(ctx, http.MethodGet, "/", nil, &root); err != nil {
+		return "", "", err
+	}
+	if root.Links.SSH == nil {
+		return "", "", fmt.Errorf("%s has no SSH: it runs with --ssh off", api)
+	}
+	return root.Links.SSH.Href, root.Links.SSH.Meta.Fingerprint, nil
+}
+
 // add adds the remote, or changes its address, and sets this program as the helper for
-// the credentials of the API's address alone.
+// the credentials of the API's address alone, which a push over SSH does not need.
 func (c *remoteCmd) add(ctx context.Context, api, remote string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -68,7 +101,11 @@ func (c *remoteCmd) add(ctx context.Context, api, remote string) error {
 	if c.User != "admin" {
 		helper += " --user " + quote(c.User)
 	}
-	for _, args := range [][]string{change, {"config", "credential." + api + ".helper", helper}} {
+	all := [][]string{change, {"config", "credential." + api + ".helper", helper}}
+	if c.SSH {
+		all = all[:1]
+	}
+	for _, args := range all {
 		if out, err := exec.CommandContext(ctx, "git", args...).CombinedOutput(); err != nil { //nolint:gosec // as above
 			return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
 		}
