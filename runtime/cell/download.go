@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 
 	"cupola/rootfs/tree"
 	"cupola/runtime/lrp"
@@ -67,7 +68,11 @@ func (p *performer) upload(ctx context.Context, at string, u lrp.Upload, source 
 		if u.Artifact != "" {
 			text += " for " + u.Artifact
 		}
-		p.moan(ctx, u.Artifact, source, text)
+		said := text
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			said += ": the cell's disk is full"
+		}
+		p.moan(ctx, u.Artifact, source, said)
 		err = failure{text}
 	case u.Artifact != "":
 		p.line(source, false, fmt.Sprintf("Uploaded %s (%s)", u.Artifact, byteSize(size)))

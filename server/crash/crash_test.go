@@ -28,6 +28,8 @@ func TestBrief(t *testing.T) {
 			"The health check failed: the app answered GET '/health' on port 8080 with status 500, and must answer 200: correct it, or name another path with health-check-http-endpoint, or have the health check type port"},
 		{"failed to create container: root filesystem: mount x: layers of 6000104 bytes do not fit a disk of 2097152", nil,
 			"The container was not created: the app unpacked has 6M, and its disk 2M: give it more with cf scale -k, or disk_quota in the manifest, or push less (.cfignore)"},
+		{"failed to create container: root filesystem: unpack layer for /home/vcap: unpack app/big: no space left on device", nil,
+			"The container was not created: the data directory's disk is full: ask the operator to free space on it, then run cf restart"},
 		{"Codependent step exited", []string{"all done", "Exit status 0"}, "The app ended without an error: its process must go on running. Its last output: all done"},
 		{exited + "127", []string{preStartMessage, StartMessage, "bash: line 1: x: command not found", "Exit status 127", "Cause: there is no command x", preStartMessage, StartMessage, "starting"}, "Exited with status 127. there is no command x"},
 		{exited + "1", []string{preStartMessage, StartMessage, "one", "Exit status 1", preStartMessage, "two", "Exit status 1", preStartMessage}, "Exited with status 1. Its last output: two"},

@@ -15,13 +15,14 @@ var stagingPatterns = []struct {
 	line   *regexp.Regexp
 	advice string
 }{
+	{regexp.MustCompile(`Failed to upload payload.*: the cell's disk is full`), freeSpace + ", then push again"},
 	{regexp.MustCompile(`\*\*ERROR\*\* (.+? Available versions: \[[^]]+\]\. .+)`), "$1"},
 	{regexp.MustCompile(`\*\*ERROR\*\* (.+? Available versions: \[.+\])`), "$1: ask for one of these, or push with another stack"},
 	{regexp.MustCompile(`\*\*ERROR\*\* (.+)`), "$1"},
 	{regexp.MustCompile(`Nearest guess: (.+)`), "no buildpack takes the app. Nearest guess: $1; or name a buildpack with cf push -b"},
 	{regexp.MustCompile(`(No buildpack takes this app\. It has: .+)`), "$1. Push the directory that has the app's own files, or name a buildpack with cf push -b"},
 	{regexp.MustCompile(`No start command specified by buildpack or via Procfile`), "neither the buildpack nor a Procfile names a start command: name it with cf push -c, or as command in the manifest"},
-	{regexp.MustCompile(`(?i)no space left on device|disk quota exceeded`), "staging used up its disk: push less (.cfignore), or ask for more with staging_disk_in_mb of a build"},
+	{regexp.MustCompile(`(?i)no space left on device|disk quota exceeded`), "staging used up its disk, or the data directory's disk is full: push less (.cfignore), ask for more with staging_disk_in_mb of a build, or have the operator free space"},
 	{regexp.MustCompile(`\(out of memory\)`), "staging used up its memory: ask for more with staging_memory_in_mb of a build"},
 	{regexp.MustCompile(`Staging failed: (.+)`), "$1"},
 }

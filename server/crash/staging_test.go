@@ -21,6 +21,7 @@ func TestBuild(t *testing.T) {
 			"go.mod asks for Go >=1.24, which stack 'host' does not have. Available versions: [1.19.8]. Push with -s debian13, which has 1.24.4"},
 		{compile, []string{begins, "**ERROR** no network: run npm ci", "Staging failed: x"}, "no network: run npm ci"},
 		{compile, []string{"**ERROR** of the staging before", begins, "tar: No space left on device"}, "staging used up its disk"},
+		{compile, []string{begins, "No start command specified by buildpack or via Procfile.", "Failed to upload payload for droplet: the cell's disk is full"}, "the data directory's disk is full: ask the operator"},
 		{compile, []string{begins, "Exit status 137 (out of memory)"}, "staging used up its memory"},
 		{compile, []string{begins, "Staging failed: the archive is cut off"}, "the archive is cut off"},
 		{compile, []string{begins, "nothing"}, ""},

@@ -119,6 +119,20 @@ func (l *LoopDisk) Fill() {
 	}
 }
 
+// FillBut is Fill, but for some bytes.
+func (l *LoopDisk) FillBut(left int64) {
+	l.T.Helper()
+	l.Free()
+	l.Fill()
+	info, err := os.Stat(l.filler())
+	if err == nil {
+		err = os.Truncate(l.filler(), max(0, info.Size()-left))
+	}
+	if err != nil {
+		l.T.Fatal(err)
+	}
+}
+
 // Free gives back what fill took.
 func (l *LoopDisk) Free() {
 	l.T.Helper()
