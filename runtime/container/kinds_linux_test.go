@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,8 @@ func TestKindsMakeTheSame(t *testing.T) {
 func emptyNetNS(t *testing.T) string {
 	t.Helper()
 	files := make(chan *os.File)
-	go func() { // on a thread that ends with it
+	go func() {
+		runtime.LockOSThread() // which ends with it
 		if unix.Unshare(unix.CLONE_NEWNET) != nil {
 			close(files)
 			return
