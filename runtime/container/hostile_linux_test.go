@@ -1,6 +1,7 @@
 package container
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -268,5 +269,24 @@ func testLimits(t *testing.T, kind Kind) {
 	out, exit = b.output(t, fork)
 	if !strings.Contains(out, "resource temporarily unavailable") || exit.OOM {
 		t.Errorf("got %q, %+v; want the limit of processes told", out, exit)
+	}
+}
+
+// TestMountPointsThatAreRefused has volumes mounted where they would hide what the kernel tells of a process, or the root.
+func TestMountPointsThatAreRefused(t *testing.T) { eachKind(t, testMountPointsThatAreRefused) }
+
+func testMountPointsThatAreRefused(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
+	if err := errors.Join(os.Symlink("/proc", filepath.Join(b.rootfs, "link")), os.Symlink("/", filepath.Join(b.rootfs, "top"))); err != nil {
+		t.Fatal(err)
+	}
+	for destination, want := range map[string]string{
+		"/proc/self/attr": "inside /proc", "/link/sys": "inside /proc", "/home/../link/1": "inside /proc", "/": "root", "/top": "root",
+	} {
+		spec := b.spec("app", "echo", "x")
+		spec.Mounts = []Mount{{Source: b.cfg.HelperDir, Destination: destination}}
+		if _, err := b.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v; want it refused as %s", destination, err, want)
+		}
 	}
 }
