@@ -19,6 +19,7 @@ type doctorCmd struct {
 	HTTP   string `help:"The address of 'cupola serve --http'." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS  string `help:"The address of 'cupola serve --https'." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	Domain string `help:"Domain of apps." default:"localhost" env:"CUPOLA_DOMAIN"`
+	Engine string `help:"What is to start containers, as in 'cupola serve --engine'." default:"runc" env:"CUPOLA_ENGINE" placeholder:"ENGINE"`
 	Leaks  bool   `help:"List leaks of stopped daemons instead: mounts, links, cgroups, processes and directories."`
 	JSON   bool   `help:"Print JSON." name:"json"`
 }
@@ -26,7 +27,7 @@ type doctorCmd struct {
 // Run checks the machine; the exit code is 1 if a check fails, or if something
 // leaked.
 func (d *doctorCmd) Run(e *command.Env) error {
-	c := config.Config{DataDir: d.DataDir, HTTP: d.HTTP, HTTPS: d.HTTPS, Domain: d.Domain, Log: e.Log}
+	c := config.Config{DataDir: d.DataDir, HTTP: d.HTTP, HTTPS: d.HTTPS, Domain: d.Domain, Engine: d.Engine, Log: e.Log}
 	if d.Leaks {
 		return d.leaks(e)
 	}
