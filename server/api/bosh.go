@@ -79,14 +79,14 @@ func viewBOSHInstance(r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
 		if a.Address != "" {
 			address = a.Address
 		}
-		processes = append(processes, doc{"name": a.Owner.Part, "state": strings.ToLower(string(a.State)), "ready": a.Ready, "role": a.Role,
+		processes = append(processes, doc{"guid": a.ProcessGUID, "name": a.Owner.Part, "state": strings.ToLower(string(a.State)), "ready": a.Ready, "role": a.Role,
 			"crash_count": a.CrashCount, "details": a.CrashReason + a.PlacementError})
 	}
 	if r.Phase == cf.BOSHRunning && !ready {
 		state = "failing"
 	}
 	return doc{"guid": r.GUID, "group": r.Group, "index": r.Index, "az": r.AZ, "lifecycle": r.Lifecycle, "state": state, "since": r.Since,
-		"address": address, "processes": processes, "up_to_date": r.Digest == r.Next, "failure": r.Failure}
+		"address": address, "processes": processes, "disk": r.DiskGUID, "stopped": r.Goal == cf.BOSHHalted, "up_to_date": r.Digest == r.Next, "failure": r.Failure}
 }
 
 // listBOSHVariables lists the names of a deployment's values, never the values.

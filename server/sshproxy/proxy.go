@@ -1,6 +1,7 @@
 // Package sshproxy is `cf ssh`: an SSH server that lets users into the
 // containers of their apps, as Diego's ssh-proxy does. The user name says which
-// instance, the password is a one-time code of the UAA. The proxy checks both,
+// instance, the password is a one-time code of the UAA. Admins enter processes of BOSH
+// deployments likewise (`cupola deployment ssh`). The proxy checks both,
 // has the lifecycle's sshd started inside the container, and passes channels
 // and requests on: what a session does, it does there. Beside them it lets in the
 // user git, by a registered key, for git push alone.
@@ -262,8 +263,11 @@ func (p *Proxy) serverConfig(ctx context.Context, to *target) *ssh.ServerConfig 
 		NoClientAuth:  true, NoClientAuthCallback: p.byKey(ctx),
 		PasswordCallback: func(meta ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
 			admit := p.admit
-			if strings.HasPrefix(meta.User(), diegoUser) {
+			switch user := meta.User(); {
+			case strings.HasPrefix(user, diegoUser):
 				admit = p.admitDiego
+			case strings.HasPrefix(user, deploymentUser):
+				admit = p.admitDeployment
 			}
 			admitted, err := admit(ctx, meta.User(), string(password))
 			if err != nil {

@@ -127,8 +127,11 @@ func redeem(_ context.Context, code string) (cf.Identity, error) {
 		return cf.Identity{}, errors.New("wrong")
 	}
 	id := cf.Identity{UserGUID: code, Username: code, Scopes: []string{"cloud_controller.read", "cloud_controller.write"}}
-	if code == "admin" {
+	switch code {
+	case "admin":
 		id.Scopes = append(id.Scopes, "cloud_controller.admin")
+	case "reader":
+		id.Scopes = append(id.Scopes, "cloud_controller.admin_read_only")
 	}
 	return id, nil
 }

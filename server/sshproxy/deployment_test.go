@@ -1,0 +1,66 @@
+package sshproxy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"cupola/runtime/lrp"
+	"cupola/server/desire"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// TestDeploymentUsers lets admins alone into processes of deployments, and into nothing
+// else by that name.
+func TestDeploymentUsers(t *testing.T) {
+	h := newHouse(t)
+	h.inside = echo
+	h.write(func(tx *store.Tx) error {
+		d := &cf.BOSHDeployment{Resource: guid("deployment"), Name: "site"}
+		if err := store.BOSHDeployments.Insert(tx, d); err != nil {
+			return err
+		}
+		i := &cf.BOSHInstance{Resource: guid("the-instance"), DeploymentGUID: d.GUID, Group: "nats", Index: 3, Lifecycle: "service", Goal: cf.BOSHStarted, Phase: cf.BOSHRunning}
+		if err := store.BOSHInstances.Insert(tx, i); err != nil {
+			return err
+		}
+		for name, state := range map[string]lrp.ActualState{"site.nats.3.nats.server.d": lrp.Running, "site.nats.3.nats.down.d": lrp.Crashed} {
+			a := lrp.Actual{CellID: "cell", Key: lrp.Key{ProcessGUID: name}, Domain: lrp.BOSHDomain(d.Name), State: state, Owner: lrp.Owner{GUID: i.GUID}, InstanceGUID: "instance"}
+			if err := store.ActualLRPs.Insert(tx, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	app := desire.ProcessGUID(&cf.Process{Resource: guid("app")}, &cf.App{})
+	for _, c := range []struct{ user, code, want string }{
+		{"bosh:site.nats.3.nats.server.d/0", "admin", ""},
+		{"bosh:site.nats.3.nats.server.d/0", "developer", "only admins are"},
+		{"bosh:site.nats.3.nats.server.d/0", "reader", "only admins are"},
+		{"bosh:site.nats.3.nats.server.d/0", "wrong", errCode.Error()},
+		{"bosh:site.nats.3.nats.server.d/1", "admin", errDeployment.Error()},
+		{"bosh:site.nats.3.nats.down.d/0", "admin", errNotRunning.Error()},
+		{"bosh:site.nats.3.nats.server.d", "admin", errDeploymentLogin.Error()},
+		{"bosh:none/0", "admin", errDeployment.Error()},
+		{"bosh:" + app + "/0", "admin", errDeployment.Error()},
+	} {
+		client, banner, err := h.dial(c.user, c.code)
+		if c.want != "" {
+			if err == nil || !strings.Contains(banner, c.want) {
+				t.Errorf("%s as %s: got %q, %v; want %q", c.user, c.code, banner, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s as %s: %v %s", c.user, c.code, err, banner)
+		}
+		if err := open(client, "session", ""); err != nil {
+			t.Error(err)
+		}
+		client.Close()
+	}
+	h.eventually(func() bool {
+		return slices.Equal(h.lines, []string{"deployment/3 SSH Successful remote access by ", "deployment/3 SSH Remote access ended for "})
+	})
+}
