@@ -22,7 +22,9 @@ type Cmd struct {
 	List        listCmd        `cmd:"" aliases:"ls" help:"List the deployments."`
 	Inspect     inspectCmd     `cmd:"" aliases:"manifest" help:"Print a deployment's manifest."`
 	Instances   instancesCmd   `cmd:"" aliases:"is" help:"List a deployment's instances: state, AZ and address."`
-	Logs        logsCmd        `cmd:"" help:"Show the logs of a deployment's processes and scripts."`
+	Logs        logsCmd        `cmd:"" help:"Show the logs of a deployment's processes and scripts, or download its log files."`
+	SSH         sshCmd         `cmd:"" name:"ssh" help:"Open a shell in an instance, or run a command in several."`
+	SCP         scpCmd         `cmd:"" name:"scp" help:"Copy files from instances, or to them."`
 	RunErrand   errandCmd      `cmd:"" help:"Run an errand."`
 	Start       startCmd       `cmd:"" help:"Start instances."`
 	Stop        stopCmd        `cmd:"" help:"Stop instances; they stay stopped until 'start'."`

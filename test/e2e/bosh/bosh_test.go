@@ -172,6 +172,7 @@ func TestDeployment(t *testing.T) {
 	b.must(b.Run("deployment", "run-errand", "nats-deployment", "smoke-tests"))
 	b.wantLine("all 4 connections hear each other")
 
+	b.entered(t)
 	b.unknownNames()
 	b.must(b.Run("deployment", "restart", "nats-deployment", "nats/1"))
 	b.wantLine("start 2 of 1, 2 with this ephemeral disk")

@@ -1,0 +1,81 @@
+package deployment
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"cupola/cmd/cupola/command"
+)
+
+type instancesCmd struct {
+	boshOne
+	Processes bool `help:"List each instance's processes, too." short:"p" aliases:"ps"`
+	Details   bool `help:"Show GUIDs, indices, persistent disks, and which instance is the bootstrap one." short:"i"`
+	Failing   bool `help:"List only instances, and with --ps processes, that are failing." short:"f"`
+	JSON      bool `help:"Print JSON." name:"json"`
+}
+
+// Run lists the instances of a deployment.
+func (c *instancesCmd) Run(e *command.Env) error {
+	var all []boshInstanceView
+	if err := get(e, &c.Flags, c.path()+"/instances", &all); err != nil {
+		return err
+	}
+	if c.Failing {
+		all = slices.DeleteFunc(all, func(i boshInstanceView) bool { return !i.failing() })
+	}
+	if c.JSON {
+		return command.WriteJSON(e.Out, all)
+	}
+	t := &command.Table{Width: command.Width(e)}
+	t.Add(c.cells([]string{"INSTANCE", "STATE", "AZ", "ADDRESS", "SINCE"}, []string{"GUID", "INDEX", "BOOTSTRAP", "DISK"}, "NOTE")...)
+	for _, i := range all {
+		details := []string{i.GUID, strconv.Itoa(i.Index), strconv.FormatBool(i.Index == 0), orDash(i.Disk)}
+		t.Add(c.cells([]string{i.name(), i.State, orDash(i.AZ), orDash(i.Address), command.When(i.Since)}, details, i.note())...)
+		for _, p := range i.Processes {
+			if c.Processes && !(c.Failing && p.State == "running" && p.Ready) {
+				t.Add(c.cells([]string{"  " + p.Name, processState(p.State, p.Ready, p.Role), "", "", ""}, make([]string, 4), oneLine(p.Details))...)
+			}
+		}
+	}
+	return t.Write(e.Out)
+}
+
+// cells are those of a row.
+func (c *instancesCmd) cells(usual, details []string, note string) []string {
+	if c.Details {
+		usual = append(usual, details...)
+	}
+	return append(usual, note)
+}
+
+// note is what is to be said of an instance beside its state.
+func (i boshInstanceView) note() string {
+	switch {
+	case i.Failure != "":
+		return strings.ReplaceAll(i.Failure, "\n", " ")
+	case i.Lifecycle != "service":
+		return i.Lifecycle
+	case !i.UpToDate:
+		return "an update is outstanding"
+	}
+	return ""
+}
+
+func processState(state string, ready bool, role string) string {
+	switch {
+	case state == "running" && !ready:
+		return "not ready"
+	case state == "running" && role != "":
+		return role
+	}
+	return state
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
