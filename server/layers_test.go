@@ -179,7 +179,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"github.com/go-git/go-git/":               "cmd/lifecycle/fetch runtime/gitpack server/gitpush server/cfignore",
 		"github.com/google/go-containerregistry/": "rootfs/reference rootfs/registry rootfs/packed server/kube/kubetest bench test/e2e",
 		"github.com/ProtonMail/go-crypto/":        "rootfs/debian",
-		"github.com/pkg/sftp":                     "cmd/lifecycle/sshd",
+		"github.com/pkg/sftp":                     "cmd/lifecycle/sshd cmd/cupola/deployment",
 		"google.golang.org/protobuf/":             "server/bbs server/logstream runtime/health bench",
 		"github.com/prometheus/prometheus/":       "server/logcache/query",
 		"k8s.io/client-go/":                       "server/kube/apply server/kube/kubetest",
