@@ -231,7 +231,7 @@ func (d *Disks) Open(dir string) error {
 	if mounted {
 		return writable(data)
 	}
-	return mountLoop(img, data)
+	return remountLoop(img, data)
 }
 
 // Close takes what Open made out of the kernel.

@@ -338,3 +338,43 @@ func TestBarriers(t *testing.T) {
 		}
 	}
 }
+
+// A program that began while a disk was mounted keeps a copy of the mount. The disk, closed and opened again, has what was
+// written, and is one file system for both.
+func TestOpenedAgainBesideACopy(t *testing.T) {
+	needRoot(t)
+	d, base := newDisks(t)
+	if m, why := d.Method(); m != Loop {
+		t.Skip(m, why)
+	}
+	dir := filepath.Join(base, "disk")
+	makeDisk(t, d, dir, Size{Bytes: 20 * mib, Durable: true})
+	file := filepath.Join(dir, Data, "file")
+	copied := exec.Command("unshare", "--mount", "sh", "-c", "echo; read stop")
+	stop, err := copied.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, err := copied.StdoutPipe()
+	if err == nil {
+		err = copied.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { stop.Close(); _ = copied.Wait() }() // without a line to read it fails
+	if _, err := ready.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"1", "2"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(d.Close(dir), d.Open(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != text {
+			t.Errorf("got %q, %v; want %s, which was written before", got, err, text)
+		}
+	}
+}

@@ -34,18 +34,42 @@ func (d *Disks) makeLoop(dir string, s Size) error {
 
 func grained(bytes int64) int64 { return (bytes + grain - 1) / grain * grain }
 
-// mountLoop mounts an image.
+// mountLoop mounts an image that no loop device has.
 func mountLoop(img, data string) error {
+	durable, err := hasJournal(img)
+	if err != nil {
+		return err
+	}
 	dev, err := attach(img)
 	if err != nil {
 		return fmt.Errorf("attach loop device: %w", err)
 	}
-	defer dev.Close()
-	opts, err := loopOptions(img)
+	return mountDevice(dev, data, durable)
+}
+
+// remountLoop mounts an image that was mounted before. Where another program has a copy of that mount, which it keeps as long as it
+// runs, the image is mounted through the same device: a second one would not see what has not reached the image yet, and both
+// would write to it.
+func remountLoop(img, data string) error {
+	dev, err := attached(img)
 	if err != nil {
+		return fmt.Errorf("look for the loop device of %s: %w", img, err)
+	}
+	if dev == nil {
+		return mountLoop(img, data)
+	}
+	durable, err := hasJournal(img)
+	if err != nil {
+		dev.Close()
 		return err
 	}
-	if err := unix.Mount(dev.Name(), data, "ext4", mountFlags, opts); err != nil {
+	return mountDevice(dev, data, durable)
+}
+
+// mountDevice mounts a loop device, and closes it.
+func mountDevice(dev *os.File, data string, durable bool) error {
+	defer dev.Close()
+	if err := unix.Mount(dev.Name(), data, "ext4", mountFlags, loopOptions(durable)); err != nil {
 		return fmt.Errorf("mount disk image: %w", err)
 	}
 	return nil
@@ -53,14 +77,13 @@ func mountLoop(img, data string) error {
 
 // loopOptions are those that an image is mounted with. An image without a journal goes with its container, or with a crash of the
 // machine: without barriers what it holds only reaches the disk if the container lives long enough.
-func loopOptions(img string) (string, error) {
+func loopOptions(durable bool) string {
 	// The tables are holes already: a kernel thread zeroing them would fill them with real blocks.
 	const opts = "noinit_itable"
-	durable, err := hasJournal(img)
-	if durable || err != nil {
-		return opts, err
+	if durable {
+		return opts
 	}
-	return opts + ",nobarrier", nil
+	return opts + ",nobarrier"
 }
 
 // hasJournal reads whether the file system of an image has a journal.
@@ -193,6 +216,34 @@ func attach(img string) (*os.File, error) {
 		}
 	}
 	return nil, errors.New("no loop device stays free")
+}
+
+// attached opens the loop device that has img; nil if none does.
+func attached(img string) (*os.File, error) {
+	var want unix.Stat_t
+	if err := unix.Stat(img, &want); err != nil {
+		return nil, err
+	}
+	devs, err := Loops(filepath.Dir(img))
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range devs {
+		dev, err := os.OpenFile(d.Device, os.O_RDWR, 0)
+		if err != nil {
+			return nil, err
+		}
+		// Held open, it does not clear itself any more.
+		info, err := unix.IoctlLoopGetStatus64(int(dev.Fd()))
+		if err == nil && info.Inode == want.Ino && info.Device == want.Dev {
+			return dev, nil
+		}
+		dev.Close()
+		if err != nil && err != unix.ENXIO { // it was freed meanwhile
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
 // openLoop opens /dev/loop<n>, making the node where no devtmpfs does: a /dev that a container engine filled.
