@@ -312,7 +312,8 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// What goes with its container need not reach the disk; what outlives it has barriers.
+// What goes with its container need not reach the disk, nor bypass the page cache where that costs the container nothing; what
+// outlives it has barriers, and lies in the page cache once.
 func TestBarriers(t *testing.T) {
 	needRoot(t)
 	d, base := newDisks(t)
@@ -327,16 +328,29 @@ func TestBarriers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, after, found := strings.Cut(string(mounts), " "+filepath.Join(dir, Data)+" ext4 ")
+			before, after, found := strings.Cut(string(mounts), " "+filepath.Join(dir, Data)+" ext4 ")
 			options, _, _ := strings.Cut(after, "\n")
 			if !found || strings.Contains(options, "nobarrier") == durable {
 				t.Errorf("durable %t, %s: got options %q", durable, when, options)
+			}
+			if got, want := isDirect(t, before[strings.LastIndexByte(before, '\n')+1:]), durable || chargesLoops(); got != want {
+				t.Errorf("durable %t, %s: direct I/O %t; want %t", durable, when, got, want)
 			}
 			if err := errors.Join(d.Close(dir), d.Open(dir)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
+}
+
+// isDirect reports whether a loop device bypasses the page cache.
+func isDirect(t *testing.T, device string) bool {
+	t.Helper()
+	dio, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device), "loop/dio"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(dio)) == "1"
 }
 
 // A program that began while a disk was mounted keeps a copy of the mount. The disk, closed and opened again, has what was

@@ -40,7 +40,7 @@ func mountLoop(img, data string) error {
 	if err != nil {
 		return err
 	}
-	dev, err := attach(img)
+	dev, err := attach(img, durable || chargesLoops())
 	if err != nil {
 		return fmt.Errorf("attach loop device: %w", err)
 	}
@@ -84,6 +84,14 @@ func loopOptions(durable bool) string {
 		return opts
 	}
 	return opts + ",nobarrier"
+}
+
+// chargesLoops reports whether the kernel counts the page cache of an image towards the memory of the container that writes to
+// it, as it does on cgroup v2 (drivers/block/loop.c: loop_queue_rq). The loop device cannot wait until these pages are written,
+// so that a container with little memory that writes much would be killed.
+func chargesLoops() bool {
+	var st unix.Statfs_t
+	return unix.Statfs("/sys/fs/cgroup", &st) == nil && st.Type == unix.CGROUP2_SUPER_MAGIC
 }
 
 // hasJournal reads whether the file system of an image has a journal.
@@ -184,8 +192,9 @@ func copyRange(in, out *os.File, from, to int64, buf []byte) error {
 	return nil
 }
 
-// attach puts img behind a free loop device. The device lives until it is unmounted or, unmounted, closed.
-func attach(img string) (*os.File, error) {
+// attach puts img behind a free loop device. The device lives until it is unmounted or, unmounted, closed. A direct one keeps
+// nothing of the image in the page cache, which has the files already, where the file system of the image can do that.
+func attach(img string, direct bool) (*os.File, error) {
 	back, err := os.OpenFile(img, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -206,6 +215,9 @@ func attach(img string) (*os.File, error) {
 			return nil, err
 		}
 		cfg := unix.LoopConfig{Fd: uint32(back.Fd()), Info: unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR}}
+		if direct {
+			cfg.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
+		}
 		copy(cfg.Info.File_name[:len(cfg.Info.File_name)-1], img)
 		if err = unix.IoctlLoopConfigure(int(dev.Fd()), &cfg); err == nil {
 			return dev, nil
