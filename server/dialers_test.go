@@ -19,6 +19,7 @@ import (
 	"cupola/runtime/artifact"
 	"cupola/runtime/egress"
 	"cupola/runtime/egress/egresstest"
+	"cupola/server/bosh/tarball"
 	"cupola/server/drain"
 	"cupola/server/router"
 )
@@ -43,6 +44,8 @@ func dialers() []dialer {
 		{name: "drain, --allow-loopback", guard: egresstest.Local, connect: drainTo},
 		{name: "registry", guard: egresstest.Strict, connect: askRegistry},
 		{name: "registry, --allow-loopback", guard: egresstest.Local, connect: askRegistry, redirect: true},
+		{name: "release", guard: egresstest.Strict, connect: fetchRelease},
+		{name: "release, --allow-loopback", guard: egresstest.Local, connect: fetchRelease, redirect: true},
 		{name: "an operator's archive", guard: operator, connect: fetchArchive, redirect: true},
 		{name: "an operator's upload", guard: operator, connect: uploadArchive, redirect: true},
 	}
@@ -160,6 +163,12 @@ func askRegistry(t *testing.T, g egress.Guard, address string) error {
 		return err
 	}
 	_, err = registry.New(registry.Config{Guard: &g}).Resolve(t.Context(), registry.Place{Ref: ref, Auth: registry.Auth{Username: "u", Password: "p"}})
+	return err
+}
+
+func fetchRelease(t *testing.T, g egress.Guard, address string) error {
+	f := tarball.Fetcher{Client: &http.Client{Transport: g.Transport(5 * time.Second)}}
+	_, err := f.Fetch(t.Context(), "http://"+address+"/release.tgz", tarball.Want{})
 	return err
 }
 

@@ -54,9 +54,9 @@ var BOSHInstances = &Table[cf.BOSHInstance]{
 // BOSHSpecs are what instances are made of, by digest.
 var BOSHSpecs = boshSpecs{&Table[cf.BOSHSpec]{
 	name: "bosh_specs", singular: "Spec",
-	columns: "guid, created_at, updated_at, instance_guid, text",
+	columns: "guid, created_at, updated_at, instance_guid, text, blobs, releases",
 	fields: func(v *cf.BOSHSpec, k *sealer) []any {
-		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.InstanceGUID, sealedBytes{k, &v.Text}}
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.InstanceGUID, sealedBytes{k, &v.Text}, jsonColumn{&v.Blobs}, jsonColumn{&v.Releases}}
 	},
 	resource: func(v *cf.BOSHSpec) *cf.Resource { return &v.Resource },
 	filters:  map[string]string{"guids": "guid", "instance_guids": "instance_guid"},
@@ -69,6 +69,15 @@ func (boshSpecs) DropUnused(tx *Tx) error {
 	_, err := tx.exec("DELETE FROM bosh_specs WHERE guid NOT IN (SELECT digest FROM bosh_instances UNION SELECT next FROM bosh_instances)" +
 		" AND guid NOT IN (SELECT digest FROM bosh_calls WHERE state = 'running')")
 	return err
+}
+
+// UsersOf names, sorted, the deployments whose instances run a release's version, or
+// are to.
+func (boshSpecs) UsersOf(tx *Tx, release, version string) ([]string, error) {
+	return tx.texts(`
+		SELECT DISTINCT d.name FROM bosh_specs s, json_each(s.releases) r
+		JOIN bosh_instances i ON s.guid IN (i.digest, i.next) JOIN bosh_deployments d ON d.guid = i.deployment_guid
+		WHERE r.value = ? ORDER BY d.name`, release+"/"+version)
 }
 
 // BOSHCalls are the runs of instances' scripts and errands.

@@ -64,6 +64,8 @@ var attempts = map[string]attempt{
 	"POST /v1/deployments":                                                   {"/v1/deployments", `{"manifest": "name: nats"}`, 202, platform},
 	"POST /v1/deployments/render":                                            {"/v1/deployments/render", `{"manifest": "name: nats"}`, 200, platform},
 	"POST /v1/deployments/{name}/tasks":                                      {"/v1/deployments/nats/tasks", `{"kind": "start"}`, 202, platform},
+	"POST /v1/releases":                                                      {"/v1/releases", `{"url": "http://releases.test/r.tgz"}`, 201, platform},
+	"DELETE /v1/releases/{name}/{version}":                                   {"/v1/releases/nats/1", "", 204, platform},
 	"DELETE /v1/deployment_tasks/{number}":                                   {"/v1/deployment_tasks/1", "", 200, platform},
 	"POST /v1/droplets/{guid}/images":                                        {"/v1/droplets/droplet-1/images", "", 200, inSpace},
 	"POST /v1/service_instances/{guid}/backups":                              {"/v1/service_instances/db-1/backups", "", 202, inSpace},
@@ -294,6 +296,9 @@ func seedAccess(tx *store.Tx) error {
 		},
 		func() error {
 			return store.IsolationSegments.Insert(tx, &cf.IsolationSegment{Resource: guid("iso-1"), Name: "iso", Orgs: []string{"org-1"}})
+		},
+		func() error {
+			return store.BOSHReleases.Insert(tx, &cf.BOSHRelease{Resource: guid("nats-release"), Name: "nats", Version: "1"})
 		},
 		func() error {
 			return store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: guid("nats-1"), Name: "nats"})

@@ -61,6 +61,8 @@ type Config struct {
 	// of what was asked for.
 	RenderBOSH func(ctx context.Context, decode func(request any) error) (rendered any, err error)
 
+	Releases Releases
+
 	// PackDroplet makes an image of a droplet with a start command.
 	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error)
 	// PackedLayer opens a layer of an image of a droplet; both are digests.

@@ -4,6 +4,8 @@ package loops
 
 import (
 	"context"
+	"net/http"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -11,7 +13,9 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bosh/director"
+	"cupola/server/bosh/releases"
 	"cupola/server/bosh/resolve"
+	"cupola/server/bosh/tarball"
 	"cupola/server/broker"
 	"cupola/server/control/quota"
 	"cupola/server/databackup"
@@ -34,6 +38,7 @@ type Loops struct {
 
 	Reconcile  *reconcile.Loop
 	Director   *director.Loop
+	Releases   releases.Library // of BOSH
 	Deploys    *deploy.Loop
 	Brokers    *broker.Loop
 	DataBroker *databroker.Service // the built-in service broker; nil where it is off
@@ -44,10 +49,14 @@ type Loops struct {
 	Desired    *bbsrows.Cache // what clients of the BBS desire
 }
 
+// dialTime is how long a server of releases may take to answer a connection.
+const dialTime = 30 * time.Second
+
 // Open opens all but the built-in service broker. ctx ends what waits for requests
 // in flight; observe receives what each pass of the control loop saw.
 func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconcile.Look)) (err error) {
 	x := l.Executor
+	l.Releases = releases.Library{Blobs: x.Blobs, Fetch: tarball.Fetcher{Client: &http.Client{Transport: x.Egress().Transport(dialTime)}, Blobs: x.Blobs}.Fetch}
 	resolver := &resolve.Resolver{Containers: x.Containers, Roots: x.Roots, Users: x.Users, States: x.Dir.Path("cell"), Images: x.Images, Log: x.Log}
 	l.Director = director.New(director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, AZ: l.cellsOf, Log: x.Log})
 	l.Deploys = deploy.New(deploy.Config{Store: x.Store, Within: quota.WithinProcesses, Log: x.Log})

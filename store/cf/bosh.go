@@ -87,6 +87,8 @@ type BOSHSpec struct {
 	Resource
 	InstanceGUID string
 	Text         []byte
+	Blobs        []string // digests of the blobs that its containers have mounted
+	Releases     []string // that it is from, as name/version; without release images
 }
 
 // BOSHCallState is where a call is.

@@ -16,29 +16,33 @@ import (
 
 // Cmd is cupola deployment.
 type Cmd struct {
-	Deploy      deployCmd      `cmd:"" help:"Deploy a manifest on this machine, or to a Kubernetes cluster."`
-	Render      renderCmd      `cmd:"" help:"Print a manifest's deployment as Kubernetes objects."`
-	Diff        diffCmd        `cmd:"" help:"Show what a deploy would change; exit with 2 if there are changes."`
-	List        listCmd        `cmd:"" aliases:"ls" help:"List the deployments."`
-	Inspect     inspectCmd     `cmd:"" aliases:"manifest" help:"Print a deployment's manifest."`
-	Instances   instancesCmd   `cmd:"" aliases:"is" help:"List a deployment's instances: state, AZ and address."`
-	Logs        logsCmd        `cmd:"" help:"Show the logs of a deployment's processes and scripts, or download its log files."`
-	SSH         sshCmd         `cmd:"" name:"ssh" help:"Open a shell in an instance, or run a command in several."`
-	SCP         scpCmd         `cmd:"" name:"scp" help:"Copy files from instances, or to them."`
-	RunErrand   errandCmd      `cmd:"" help:"Run an errand."`
-	Start       startCmd       `cmd:"" help:"Start instances."`
-	Stop        stopCmd        `cmd:"" help:"Stop instances; they stay stopped until 'start'."`
-	Restart     restartCmd     `cmd:"" help:"Restart instances."`
-	Recreate    recreateCmd    `cmd:"" help:"Recreate instances; persistent disks stay."`
-	Variables   variablesCmd   `cmd:"" help:"List a deployment's variables, without their values."`
-	Delete      deleteCmd      `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay by default."`
-	Task        taskCmd        `cmd:"" help:"Show a task, and follow it while it runs."`
-	Tasks       tasksCmd       `cmd:"" help:"List recent tasks."`
-	CancelTask  cancelCmd      `cmd:"" help:"Cancel a task; instances stay as they are until the next task."`
-	Disks       disksCmd       `cmd:"" help:"List the persistent disks."`
-	DeleteDisk  deleteDiskCmd  `cmd:"" help:"Delete an orphaned persistent disk."`
-	Lint        lintCmd        `cmd:"" help:"Report all errors in a manifest. Needs no daemon."`
-	Interpolate interpolateCmd `cmd:"" aliases:"int" help:"Print a manifest with ops files and variables applied. Needs no daemon."`
+	Deploy         deployCmd         `cmd:"" help:"Deploy a manifest on this machine, or to a Kubernetes cluster."`
+	Render         renderCmd         `cmd:"" help:"Print a manifest's deployment as Kubernetes objects."`
+	Diff           diffCmd           `cmd:"" help:"Show what a deploy would change; exit with 2 if there are changes."`
+	List           listCmd           `cmd:"" aliases:"ls" help:"List the deployments."`
+	Inspect        inspectCmd        `cmd:"" aliases:"manifest" help:"Print a deployment's manifest."`
+	Instances      instancesCmd      `cmd:"" aliases:"is" help:"List a deployment's instances: state, AZ and address."`
+	Logs           logsCmd           `cmd:"" help:"Show the logs of a deployment's processes and scripts, or download its log files."`
+	SSH            sshCmd            `cmd:"" name:"ssh" help:"Open a shell in an instance, or run a command in several."`
+	SCP            scpCmd            `cmd:"" name:"scp" help:"Copy files from instances, or to them."`
+	RunErrand      errandCmd         `cmd:"" help:"Run an errand."`
+	Start          startCmd          `cmd:"" help:"Start instances."`
+	Stop           stopCmd           `cmd:"" help:"Stop instances; they stay stopped until 'start'."`
+	Restart        restartCmd        `cmd:"" help:"Restart instances."`
+	Recreate       recreateCmd       `cmd:"" help:"Recreate instances; persistent disks stay."`
+	Variables      variablesCmd      `cmd:"" help:"List a deployment's variables, without their values."`
+	Delete         deleteCmd         `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay by default."`
+	Task           taskCmd           `cmd:"" help:"Show a task, and follow it while it runs."`
+	Tasks          tasksCmd          `cmd:"" help:"List recent tasks."`
+	CancelTask     cancelCmd         `cmd:"" help:"Cancel a task; instances stay as they are until the next task."`
+	Disks          disksCmd          `cmd:"" help:"List the persistent disks."`
+	DeleteDisk     deleteDiskCmd     `cmd:"" help:"Delete an orphaned persistent disk."`
+	UploadRelease  uploadReleaseCmd  `cmd:"" help:"Upload a BOSH release."`
+	Releases       releasesCmd       `cmd:"" help:"List the uploaded releases."`
+	InspectRelease inspectReleaseCmd `cmd:"" help:"Show a release's jobs and packages."`
+	DeleteRelease  deleteReleaseCmd  `cmd:"" help:"Delete a release that no deployment uses, with its compiled packages."`
+	Lint           lintCmd           `cmd:"" help:"Report all errors in a manifest. Needs no daemon."`
+	Interpolate    interpolateCmd    `cmd:"" aliases:"int" help:"Print a manifest with ops files and variables applied. Needs no daemon."`
 }
 
 type lintCmd struct {

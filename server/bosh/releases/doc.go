@@ -1,0 +1,2 @@
+// Package releases keeps the releases of BOSH that were uploaded.
+package releases
