@@ -45,10 +45,10 @@ func (r *releaseView) commit() string {
 
 type uploadReleaseCmd struct {
 	capi.Flags
-	Release   string `arg:"" help:"A release's tarball, or its http or https URL."`
+	Release   string `arg:"" help:"A release's tarball, its http or https URL, or its directory."`
 	SHA1      string `name:"sha1" help:"Reject a tarball with another digest: a SHA-1, or sha256:HEX, or several separated by ';'." placeholder:"DIGEST"`
-	Name      string `help:"Reject a tarball of a release with another name." placeholder:"NAME"`
-	ReVersion string `name:"version" help:"Reject a tarball of another version." placeholder:"VERSION"`
+	Name      string `help:"Reject a tarball of a release with another name; the name of a release from a directory." placeholder:"NAME"`
+	ReVersion string `name:"version" help:"Reject a tarball of another version; the version of a release from a directory, by default the next development version." placeholder:"VERSION"`
 	Fix       bool   `help:"Replace the archives of a release that is already there."`
 }
 
@@ -60,7 +60,10 @@ func (c *uploadReleaseCmd) Run(e *command.Env) error {
 	isURL := strings.HasPrefix(c.Release, "http://") || strings.HasPrefix(c.Release, "https://")
 	var file *os.File
 	if !isURL {
-		var err error
+		info, err := os.Stat(c.Release)
+		if err == nil && info.IsDir() {
+			return c.fromDirectory(e)
+		}
 		if file, err = os.Open(c.Release); err != nil {
 			return err
 		}
@@ -79,7 +82,11 @@ func (c *uploadReleaseCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.Out, "Uploaded the release %s/%s: %s, %s.\n", kept.Name, kept.Version, command.Counted(len(kept.Jobs), "job"), command.Counted(len(kept.Packages), "package"))
+	return uploaded(e, &kept)
+}
+
+func uploaded(e *command.Env, kept *releaseView) error {
+	_, err := fmt.Fprintf(e.Out, "Uploaded the release %s/%s: %s, %s.\n", kept.Name, kept.Version, command.Counted(len(kept.Jobs), "job"), command.Counted(len(kept.Packages), "package"))
 	return err
 }
 
