@@ -70,6 +70,9 @@ type Job struct {
 	Image   manifest.Image
 	Pinned  string // the image by its digest; "" where that is not known
 	Addon   string // the addon that placed it, or ""
+	// Packages are what its containers have at /var/vcap/packages besides those of the
+	// image: the compiled packages of uploaded releases.
+	Packages []Package
 	// Processes are those of the first instance; Varies says that others have
 	// other ones.
 	Processes     []Process
@@ -82,6 +85,9 @@ type Job struct {
 	Envs          []map[string]any           // Kubernetes' EnvVars that have no plain value
 	Security      map[string]any             // Kubernetes' SecurityContext
 }
+
+// Package is a compiled package. Its archive is a blob.
+type Package struct{ Name, Digest string }
 
 // Process is a container: a process of a job with its defaults, what the
 // manifest has laid over it, and limits.

@@ -64,6 +64,8 @@ type Config struct {
 	InstanceTLSNames []string       `name:"instance-tls-names" help:"Names of which the certificate of such a client must have one; any by default." env:"CUPOLA_INSTANCE_TLS_NAMES" placeholder:"NAME"`
 	DefaultStack     string         `help:"Stack of apps that name none; by default the best one on this machine." env:"CUPOLA_DEFAULT_STACK" placeholder:"NAME"`
 
+	StemcellStacks map[string]string `name:"stemcell-stack" help:"Stack on which BOSH releases are compiled and run for the stemcells of an OS, like ubuntu-jammy=debian12; by default the stack of the OS's name, or the first with a C compiler." mapsep:"," env:"CUPOLA_STEMCELL_STACK" placeholder:"OS=STACK"`
+
 	SleepAfter     time.Duration `help:"How long an app without a label cupola.dev/sleep-after gets no request before it sleeps; never by default." env:"CUPOLA_SLEEP_AFTER" placeholder:"TIME"`
 	SleepStopAfter time.Duration `help:"How long an app sleeps with its instances frozen, before they are stopped; of apps without a label cupola.dev/sleep-stop-after." default:"1h" env:"CUPOLA_SLEEP_STOP_AFTER" placeholder:"TIME"`
 

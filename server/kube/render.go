@@ -135,6 +135,9 @@ type group struct {
 func (r *rendering) group(of *bosh.Group) error {
 	g := &group{Group: of, r: r}
 	for i := range of.Jobs {
+		if a := of.Jobs[i].Image.Archive; a != (manifest.Archive{}) {
+			return fmt.Errorf("job %q: its release %s/%s is an archive, which no cluster can run; give the url of its release images", of.Jobs[i].Name, a.Name, a.Version)
+		}
 		if of.Jobs[i].Image.Local {
 			return fmt.Errorf("job %q: its image is %s on this machine, which no cluster can pull; give its release a registry's url", of.Jobs[i].Name, of.Jobs[i].Image.Reference)
 		}

@@ -12,6 +12,7 @@ import (
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
+	"cupola/server/bosh/compile"
 	"cupola/server/bosh/director"
 	"cupola/server/bosh/releases"
 	"cupola/server/bosh/resolve"
@@ -57,7 +58,9 @@ const dialTime = 30 * time.Second
 func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconcile.Look)) (err error) {
 	x := l.Executor
 	l.Releases = releases.Library{Blobs: x.Blobs, Fetch: tarball.Fetcher{Client: &http.Client{Transport: x.Egress().Transport(dialTime)}, Blobs: x.Blobs}.Fetch}
-	resolver := &resolve.Resolver{Containers: x.Containers, Roots: x.Roots, Users: x.Users, States: x.Dir.Path("cell"), Images: x.Images, Log: x.Log}
+	resolver := &resolve.Resolver{Containers: x.Containers, Roots: x.Roots, Users: x.Users, States: x.Dir.Path("cell"), Images: x.Images, Log: x.Log,
+		Store: x.Store, Blobs: x.Blobs, Fetch: l.Releases.Fetch, StackFor: x.StemcellStacks}
+	resolver.Compiler = compile.New(compile.Config{Store: x.Store, Blobs: x.Blobs, Logs: x.Dir.Path("packaging"), Run: resolver.Sandbox().Compile, Log: x.Log})
 	l.Director = director.New(director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, AZ: l.cellsOf, Log: x.Log})
 	l.Deploys = deploy.New(deploy.Config{Store: x.Store, Within: quota.WithinProcesses, Log: x.Log})
 	l.Desired = bbsrows.New()

@@ -75,7 +75,7 @@ func limit(run *lrp.RunInfo, p *Process) {
 // container is what all containers of a job have.
 func (i Instance) container(j *Job) lrp.RunInfo {
 	return lrp.RunInfo{
-		RootFS: j.Image, ImageUsername: j.ImageUsername, ImagePassword: j.ImagePassword,
+		RootFS: j.Image, ImageUsername: j.ImageUsername, ImagePassword: j.ImagePassword, CachedDependencies: j.packages(),
 		Trees: []lrp.Tree{{Path: bpm.JobDir(j.Name), Files: j.Files}}, AddressMark: bpm.AddressMark,
 		Pod:    "bosh." + i.GUID,
 		DiskMB: i.dataMB(), LogRateLimitByte: -1,
@@ -83,6 +83,14 @@ func (i Instance) container(j *Job) lrp.RunInfo {
 		Constraint: lrp.Constraint{Require: i.Require},
 		Log:        lrp.LogTarget{GUID: i.Owner, Instance: strconv.Itoa(i.Index), Tags: i.tags(j)},
 	}
+}
+
+// packages are shown at the paths where BOSH has them.
+func (j *Job) packages() (all []lrp.CachedDependency) {
+	for _, p := range j.Packages {
+		all = append(all, lrp.CachedDependency{Source: lrp.Blobbed(p.Digest), To: "/var/vcap/packages/" + p.Name})
+	}
+	return all
 }
 
 func (i Instance) tags(j *Job) map[string]string {

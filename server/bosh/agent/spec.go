@@ -31,14 +31,18 @@ const defaultDataMB = 1024
 // Job is a job of an instance, rendered.
 type Job struct {
 	Name          string
-	Image         string // "docker://host/name@sha256:<digest>"
-	ImageUsername string `json:",omitempty"`
-	ImagePassword string `json:",omitempty"`
+	Image         string    // "docker://host/name@sha256:<digest>"
+	ImageUsername string    `json:",omitempty"`
+	ImagePassword string    `json:",omitempty"`
+	Packages      []Package `json:",omitempty"` // of uploaded releases
 	Files         []lrp.File
 	Processes     []Process
 	// Condition is the program that has to end well before bin/post-start runs.
 	Condition []string `json:",omitempty"`
 }
+
+// Package is a compiled package, whose archive is a blob.
+type Package struct{ Name, Digest string }
 
 // Process is a process of a job, with all its defaults.
 type Process struct {
@@ -77,6 +81,17 @@ func (s Spec) Encode() (text []byte, digest string, err error) {
 	}
 	sum := sha256.Sum256(text)
 	return text, hex.EncodeToString(sum[:8]), nil
+}
+
+// Blobs are the digests of the blobs that its containers have mounted, sorted.
+func (s Spec) Blobs() (digests []string) {
+	for _, j := range s.Jobs {
+		for _, p := range j.Packages {
+			digests = append(digests, p.Digest)
+		}
+	}
+	slices.Sort(digests)
+	return slices.Compact(digests)
 }
 
 // Decode reads what Encode wrote.

@@ -52,7 +52,7 @@ func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error
 	if err := d.fill(ctx, root); err != nil {
 		return err
 	}
-	d.resolved, err = l.Resolve(ctx, Request{Manifest: d.m, Say: say, Shared: d.using(l.shared(ctx))})
+	d.resolved, err = l.Resolve(ctx, Request{Manifest: d.m, Say: say, Step: l.steps(ctx, t), Shared: d.using(l.shared(ctx))})
 	if err != nil {
 		return err
 	}
@@ -80,6 +80,28 @@ func (l *Loop) progress(ctx context.Context, t *cf.BOSHTask) func(stage, subject
 		})
 		if err != nil && ctx.Err() == nil {
 			l.Log.WarnContext(ctx, "event of a task was not written", "task", t.Number, "err", err)
+		}
+	}
+}
+
+// steps reports in the task's events what is done beside other things.
+func (l *Loop) steps(ctx context.Context, t *cf.BOSHTask) func(stage, subject string) func(error) {
+	return func(stage, subject string) func(error) {
+		put := func(state, detail string) {
+			err := l.Store.Write(ctx, func(tx *store.Tx) error {
+				return store.BOSHTaskEvents.Insert(tx, &cf.BOSHTaskEvent{TaskGUID: t.GUID, Stage: stage, Subject: subject, State: state, Detail: detail})
+			})
+			if err != nil && ctx.Err() == nil {
+				l.Log.WarnContext(ctx, "event of a task was not written", "task", t.Number, "err", err)
+			}
+		}
+		put("started", "")
+		return func(err error) {
+			if err != nil {
+				put("failed", err.Error())
+			} else {
+				put("finished", "")
+			}
 		}
 	}
 }

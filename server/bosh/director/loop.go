@@ -33,6 +33,8 @@ type Request struct {
 	Manifest *manifest.Manifest // with the values of its variables
 	// Say takes the name of what is done next.
 	Say func(stage, subject string)
+	// Step takes the name of what is done beside other things, until done is called.
+	Step func(stage, subject string) (done func(error))
 	// Shared are the links of other deployments.
 	Shared func(deployment string) (providers []link.Provider, exists bool)
 }

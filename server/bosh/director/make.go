@@ -38,7 +38,7 @@ func (l *Loop) Make(ctx context.Context, o Order, existing map[string]variables.
 		return nil, err
 	}
 	made := &Made{Variables: d.made, Given: d.given}
-	if made.Deployment, err = l.Resolve(ctx, Request{Manifest: d.m, Say: func(string, string) {}, Shared: l.shared(ctx)}); err != nil {
+	if made.Deployment, err = l.Resolve(ctx, Request{Manifest: d.m, Say: func(string, string) {}, Step: func(string, string) func(error) { return func(error) {} }, Shared: l.shared(ctx)}); err != nil {
 		return nil, err
 	}
 	made.Desired, err = tree.Write(d.full)

@@ -2,6 +2,7 @@ package director
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,11 +105,22 @@ func (w *rowWriter) instance(g *bosh.Group, i *bosh.Instance) error {
 	if err != nil {
 		return err
 	}
-	err = store.BOSHSpecs.Insert(w.tx, &cf.BOSHSpec{Resource: cf.Resource{GUID: digest}, InstanceGUID: r.GUID, Text: text})
+	err = store.BOSHSpecs.Insert(w.tx, &cf.BOSHSpec{Resource: cf.Resource{GUID: digest}, InstanceGUID: r.GUID, Text: text, Blobs: spec.Blobs(), Releases: releasesOf(g)})
 	if store.IsTaken(err) {
 		return nil
 	}
 	return err
+}
+
+// releasesOf names the uploaded releases of a group's jobs.
+func releasesOf(g *bosh.Group) (names []string) {
+	for _, j := range g.Jobs {
+		if j.Image.Archive != (manifest.Archive{}) {
+			names = append(names, j.Release+"/"+j.Version)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // disk gives an instance its persistent disk: the one that it has, the orphan of
@@ -166,6 +178,9 @@ func specOf(deployment string, g *bosh.Group, i *bosh.Instance) (agent.Spec, err
 	for n := range g.Jobs {
 		j, rendered := &g.Jobs[n], &i.Jobs[n]
 		job := agent.Job{Name: j.Name, Image: j.Pinned, ImageUsername: j.Image.Credentials.Username, ImagePassword: j.Image.Credentials.Password, Condition: j.PostStart}
+		for _, p := range j.Packages {
+			job.Packages = append(job.Packages, agent.Package(p))
+		}
 		for _, f := range rendered.Files {
 			job.Files = append(job.Files, lrp.File{Path: f.Path, Content: f.Content, Program: f.Mode&0o111 != 0})
 		}

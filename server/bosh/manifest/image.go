@@ -13,6 +13,19 @@ type Image struct {
 	Reference   string
 	Local       bool
 	Credentials Credentials
+	// Archive is set when the job is in an uploaded release instead; then all else
+	// is empty.
+	Archive Archive
+}
+
+// Archive is a release that was uploaded or can be downloaded. The zero value is
+// none.
+type Archive struct {
+	Name    string
+	Version string // or latest
+	URL     string // "" if it must be there
+	Digest  string // of what is at URL; "" for any
+	OS      string // of the stemcell
 }
 
 // Image is that of a job of a group:
@@ -30,8 +43,11 @@ func (m *Manifest) Image(g *InstanceGroup, j *Job) (Image, error) {
 		return Image{Reference: path, Local: true}, nil
 	}
 	s := m.stemcellOf(g, r)
-	if s == nil || s.OS == "" || s.Version == "" {
+	if s == nil || s.OS == "" || s.Version == "" && !r.archived() {
 		return Image{}, fmt.Errorf("stemcell could not be resolved for instance group %s", g.Name)
+	}
+	if r.archived() {
+		return Image{Archive: Archive{Name: r.Name, Version: r.Version, URL: r.URL, Digest: r.SHA1, OS: s.OS}}, nil
 	}
 	ref := strings.TrimRight(strings.TrimPrefix(r.URL, "docker://"), "/") + "/" + r.Name + ":" + s.OS + "-" + s.Version + "-" + r.Version
 	if !imageReference.MatchString(ref) {
@@ -46,17 +62,21 @@ var imageReference = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([.
 // floating are versions that BOSH looks up, and an image's tag cannot say.
 var floating = []string{"latest", "create"}
 
-// fit is an error when no image can come from the release.
+// archived reports whether the release is an archive: uploaded, or at a URL of
+// http.
+func (r *Release) archived() bool {
+	return r.URL == "" || strings.HasPrefix(r.URL, "http://") || strings.HasPrefix(r.URL, "https://")
+}
+
+// fit is an error when no job can come from the release.
 func (r *Release) fit() error {
 	switch {
 	case r.Version == "":
 		return fmt.Errorf("release %q has no version", r.Name)
+	case r.Version == floating[0] && r.URL == "":
+		return nil
 	case r.Version == floating[0], r.Version == floating[1]:
 		return fmt.Errorf("release version %q is not supported", r.Version)
-	case r.URL == "":
-		return fmt.Errorf("release %q has no url", r.Name)
-	case strings.HasPrefix(r.URL, "http://"), strings.HasPrefix(r.URL, "https://"):
-		return fmt.Errorf("%s is a release's archive, not where images are", cut(r.URL, 200))
 	}
 	return nil
 }

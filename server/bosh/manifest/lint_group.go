@@ -68,14 +68,14 @@ func (l *linter) images(g *InstanceGroup) {
 			continue // the release reports its faults
 		}
 		told[r.Name] = true
-		if s := l.m.stemcellOf(g, r); s != nil && (s.OS == "" || s.Version == "" || variableText.MatchString(s.OS+s.Version)) {
+		if s := l.m.stemcellOf(g, r); s != nil && (s.OS == "" || s.Version == "" && !r.archived() || variableText.MatchString(s.OS+s.Version)) {
 			continue
 		}
 		if _, err := l.m.Image(g, j); err != nil {
 			l.found.add(Finding{Level: Error, Path: j.Path, Line: j.Line, What: err.Error(), Mend: l.fixImage(g, r)})
 		}
 	}
-	if g.Stemcell != "" && len(g.Jobs) > 0 && !l.needsStemcell(g) {
+	if g.Stemcell != "" && len(g.Jobs) > 0 && !l.needsStemcell(g, false) {
 		l.found.warnf(At{g.Path + "/stemcell", g.Line}, "not used")
 	}
 }

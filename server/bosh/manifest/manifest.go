@@ -71,7 +71,7 @@ func (d *decoder) manifest(root *yaml.Node) *Manifest {
 	o.text("manifest_version") // cf-deployment's own
 	m.DirectorUUID = o.text("director_uuid")
 	m.Features = features(o.in("features"))
-	o.each("releases", "name", func(r *object) { m.Releases = append(m.Releases, release(r)) })
+	o.each("releases", "name", func(r *object) { m.Releases = append(m.Releases, releaseOf(r)) })
 	o.each("stemcells", "alias", func(s *object) { m.Stemcells = append(m.Stemcells, stemcell(s)) })
 	m.Update = update(o.in("update"))
 	o.each("instance_groups", "name", func(g *object) { m.InstanceGroups = append(m.InstanceGroups, group(g)) })

@@ -24,7 +24,7 @@ type Stemcell struct {
 	Version string
 }
 
-func release(o *object) Release {
+func releaseOf(o *object) Release {
 	r := Release{At: o.At, Name: o.text("name"), Version: o.text("version"), URL: o.text("url"), SHA1: o.text("sha1"), Exported: o.anys("exported_from")}
 	if s := o.in("stemcell"); s != nil {
 		own := Stemcell{At: s.At, OS: s.text("os"), Version: s.text("version")}

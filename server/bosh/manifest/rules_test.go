@@ -69,11 +69,13 @@ func TestRules(t *testing.T) {
 		"quarks_links":      {set("/properties", "{quarks_links: {}}"), nil},
 		"unknown key":       {set("/realeases", "[]"), []string{`warning /: unknown key "realeases" (did you mean "releases"?)`}},
 		"unknown far":       {set("/zzzzzzz", "[]"), []string{`warning /: unknown key "zzzzzzz"`}},
-		"latest":            {set("/releases/name=plain/version", "latest"), []string{`error /releases/name=plain: release version "latest" is not supported; give the version that the image was built from`}},
-		"create":            {set("/releases/name=plain/version", "create"), []string{`error /releases/name=plain: release version "create" is not supported; give the version that the image was built from`}},
+		"latest":            {set("/releases/name=plain/version", "latest"), []string{`error /releases/name=plain: release version "latest" is not supported; give the version of the release, or leave out url and upload the release`}},
 		"no version":        {remove("/releases/name=plain/version"), []string{`error /releases/name=plain: release "plain" has no version; give version`}},
-		"no url":            {remove("/releases/name=plain/url"), []string{`error /releases/name=plain: release "plain" has no url; give the registry and organization of its images, like docker.io/cfcontainerization`}},
-		"archive":           {set("/releases/name=plain/url", "https://bosh.io/d/x"), []string{"error /releases/name=plain: https://bosh.io/d/x is a release's archive, not where images are; give the registry and organization of its images, or file:// and the path of one"}},
+		"no url":            {remove("/releases/name=plain/url"), nil},
+		"latest, uploaded":  {remove("/releases/name=plain/url") + set("/releases/name=plain/version", "latest"), nil},
+		"create":            {set("/releases/name=plain/version", "create"), []string{`error /releases/name=plain: release version "create" is not supported; create and upload it with 'cupola deployment upload-release DIRECTORY', and give its version`}},
+		"archive":           {set("/releases/name=plain/url", "https://bosh.io/d/x"), nil},
+		"archive's digest":  {set("/releases/name=plain/url", "https://bosh.io/d/x") + set("/releases/name=plain/sha1", `"12"`), []string{`error /releases/name=plain/sha1: invalid digest "12": give a SHA-1 in hex, or sha256:HEX, or several like sha1:HEX;sha256:HEX`}},
 		"hub":               {set("/releases/name=plain/url", "hub.docker.com/org"), []string{"warning /releases/name=plain/url: hub.docker.com is not a registry; use docker.io"}},
 		"no image's name":   {set("/releases/name=plain/version", "1+2"), []string{`error /instance_groups/name=smoke/jobs/name=smoke: "registry.example.com:5000/org/plain:opensuse-42.3-28.g837c5b3-30.263-1+2" is not a valid image name; registries take lower case paths, and tags of up to 128 letters, digits, dots, hyphens and underscores`}},
 		"twice a release":   {set("/releases/-", "{name: plain, version: '2', url: a/b}"), []string{`error /releases/name=plain: there is another release "plain"`}},
@@ -169,7 +171,7 @@ func TestLenientAndStrict(t *testing.T) {
 - {type: replace, path: "/properties?", value: {a: b}}
 - {type: replace, path: "/colour?", value: red}
 - {type: replace, path: "/director_uuid?", value: ""}
-- {type: replace, path: /releases/name=plain/version, value: latest}
+- {type: replace, path: /releases/name=plain/version, value: create}
 `
 	for _, c := range []struct {
 		o    Options

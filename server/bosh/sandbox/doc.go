@@ -1,4 +1,4 @@
-// Package sandbox runs code from release images before a deployment exists: it
+// Package sandbox runs code of releases before a deployment exists: it compiles packages,
 // reads their jobs, and renders their templates with Ruby. Ruby runs in its
 // own container, as the user nobody, without network and environment
 // variables, on read-only file systems except for a few temporary megabytes,

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"cupola/rootfs"
 	"cupola/rootfs/image"
+	"cupola/rootfs/layer"
 	"cupola/rootfs/reference"
 	"cupola/rootfs/root"
 	"cupola/server/bosh/manifest"
@@ -18,6 +20,10 @@ import (
 // Images reads the jobs of release images. Each is pulled and openImage once;
 // Close unmounts them all.
 type Images struct {
+	// Release returns the stack of an uploaded release, and its jobs as layers; nil:
+	// there are only release images.
+	Release func(context.Context, manifest.Archive) (stack string, jobs []layer.Layer, err error)
+
 	roots *rootfs.Store
 	pull  Pull
 
@@ -32,6 +38,7 @@ type Pull func(ctx context.Context, reference string, as manifest.Credentials) (
 type openImage struct {
 	id     string
 	pinned string
+	layers []layer.Layer // above it
 	root   *os.Root
 }
 
@@ -46,6 +53,9 @@ func (s *Sandbox) NewImages(pull Pull) *Images {
 
 // referenceOf is an image of a manifest as a reference.Reference is written.
 func referenceOf(image manifest.Image) string {
+	if a := image.Archive; a != (manifest.Archive{}) {
+		return strings.Join([]string{"release", a.Name, a.Version, a.OS, a.URL, a.Digest}, "\n")
+	}
 	if image.Local {
 		return string(reference.SchemeOCI) + ":" + image.Reference
 	}
@@ -103,12 +113,11 @@ func (i *Images) image(ctx context.Context, of manifest.Image) (*openImage, erro
 	if img := i.open[ref]; img != nil {
 		return img, nil
 	}
-	pinned, err := i.pull(ctx, ref, of.Credentials)
+	img, err := i.bring(ctx, ref, of)
 	if err != nil {
 		return nil, err
 	}
-	img := &openImage{id: newID(), pinned: pinned}
-	root, err := i.roots.Mount(ctx, root.Request{ID: img.id, Stack: pinned, DiskBytes: diskBytes, Inodes: inodes})
+	root, err := i.roots.Mount(ctx, root.Request{ID: img.id, Stack: img.pinned, Layers: img.layers, DiskBytes: diskBytes, Inodes: inodes})
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +126,20 @@ func (i *Images) image(ctx context.Context, of manifest.Image) (*openImage, erro
 	}
 	i.open[ref] = img
 	return img, nil
+}
+
+// bring brings an image or an uploaded release's jobs here.
+func (i *Images) bring(ctx context.Context, ref string, of manifest.Image) (img *openImage, err error) {
+	img = &openImage{id: newID()}
+	if of.Archive == (manifest.Archive{}) {
+		img.pinned, err = i.pull(ctx, ref, of.Credentials)
+		return img, err
+	}
+	if i.Release == nil {
+		return nil, fmt.Errorf("release '%s/%s' is an archive: give the url of release images", of.Archive.Name, of.Archive.Version)
+	}
+	img.pinned, img.layers, err = i.Release(ctx, of.Archive)
+	return img, err
 }
 
 func (s *Sandbox) pull(ctx context.Context, ref string, as manifest.Credentials) (string, error) {

@@ -30,7 +30,7 @@ func (s *Sandbox) Patched(ctx context.Context, images *Images, image manifest.Im
 		return release.Job{}, err
 	}
 	var patched release.Job
-	err = s.with(ctx, root.Request{Stack: img.pinned, DiskBytes: patchBytes, Inodes: inodes}, func(m mounted) error {
+	err = s.with(ctx, root.Request{Stack: img.pinned, Layers: img.layers, DiskBytes: patchBytes, Inodes: inodes}, func(m mounted) error {
 		patched, err = s.patch(ctx, m, job, by)
 		return err
 	})

@@ -114,7 +114,7 @@ var places = []string{"usr/bin/ruby", "usr/local/bin/ruby", "opt/ruby/bin/ruby",
 // find returns the path of a stack's Ruby, or "".
 func (s *Sandbox) find(ctx context.Context, stack string) (found string, err error) {
 	err = s.with(ctx, rubyRoot(stack), func(m mounted) error {
-		found, err = locate(m.Root)
+		found, err = locate(m.Root, places)
 		return err
 	})
 	return found, err
@@ -125,7 +125,8 @@ func rubyRoot(stack string) root.Request {
 	return root.Request{Stack: stack, DiskBytes: diskBytes, Inodes: inodes}
 }
 
-func locate(root root.Root) (string, error) {
+// locate returns the first of some paths that a root has, or "".
+func locate(root root.Root, places []string) (string, error) {
 	for _, b := range root.Binds {
 		for _, place := range places {
 			within, err := filepath.Rel(b.Destination, "/"+place)

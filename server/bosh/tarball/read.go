@@ -155,8 +155,8 @@ func (r *reader) read(from io.Reader) error {
 			break
 		}
 		if err := errors.Join(err, r.ctx.Err()); err != nil {
-			if errors.Is(err, tar.ErrHeader) {
-				return refuse("the release is not a tarball")
+			if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return refuse("the release is not a whole tarball: %w", err)
 			}
 			return fmt.Errorf("read the release: %w", err)
 		}

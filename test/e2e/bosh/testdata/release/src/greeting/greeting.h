@@ -1,0 +1,1 @@
+int greeting(const char *file, char *to, int size);
