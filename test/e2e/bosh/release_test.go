@@ -257,7 +257,7 @@ func TestHostileRelease(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hostile.tgz")
 	for want, content := range map[string][]byte{
 		"the release is not a whole tarball": []byte("no tar, and a little longer than nothing"),
-		"Release manifest not found":   e2e.LayerOf(t, e2e.TarEntry{Header: tar.Header{Name: "../../release.MF", Mode: 0o644}, Content: []byte("name: x")}),
+		"Release manifest not found":         e2e.LayerOf(t, e2e.TarEntry{Header: tar.Header{Name: "../../release.MF", Mode: 0o644}, Content: []byte("name: x")}),
 	} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
