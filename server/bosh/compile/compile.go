@@ -71,7 +71,7 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (map[string]string, e
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, m := range work.packages {
-		group.Go(func() error { return fault.Guard("compile", func() error { return work.make(ctx, m) }) })
+		group.Go(fault.ErrFunc("compile", func() error { return work.make(ctx, m) }))
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"cupola/rootfs/layer"
 	"cupola/rootfs/reference"
 	"cupola/rootfs/stack"
+	"cupola/runtime/fault"
 	"cupola/server/bosh"
 	"cupola/server/bosh/compile"
 	"cupola/server/bosh/director"
@@ -146,7 +147,7 @@ func (a *archives) compile(ctx context.Context, d *bosh.Deployment) error {
 	a.request.Say("", "") // what follows is told step by step
 	group, inner := errgroup.WithContext(ctx)
 	for of, r := range a.found {
-		group.Go(func() error {
+		group.Go(fault.ErrFunc("compile", func() error {
 			st, _ := a.Roots.Stacks.Get(r.stack)
 			made, err := a.Compiler.Compile(inner, compile.Request{Release: r.BOSHRelease, Packages: packagesOf(d, of, r), OS: of.OS, Stack: r.stack, Version: st.Version(),
 				Deployment: d.Name, Step: a.request.Step})
@@ -154,7 +155,7 @@ func (a *archives) compile(ctx context.Context, d *bosh.Deployment) error {
 			defer a.mu.Unlock()
 			digests[of] = made
 			return err
-		})
+		}))
 	}
 	if err := group.Wait(); err != nil {
 		return err
