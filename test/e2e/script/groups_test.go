@@ -55,6 +55,7 @@ func TestGroupsOfTheCLI(t *testing.T) {
 // TestFlagsOfTheCLI holds the scripts to the help of the CLI's commands: they use each
 // flag of each command, in one of its forms.
 func TestFlagsOfTheCLI(t *testing.T) {
+	t.Parallel()
 	if found, _ := scriptCondition("cf"); !found {
 		t.Skip("the official CLI is not installed")
 	}
