@@ -144,7 +144,7 @@ var commands = [][2]string{
 	{"tasks hello", "SUCCEEDED"},
 	{"revisions pre", "No revisions found"},
 	{"start hello", "instances:      1/1"},
-	{"scale hello -i 2", "instances:      2/2"},
+	{"scale hello -i 2", "/2\n"}, // it waits for one instance
 	{"restart-app-instance hello 0", "OK"},
 	{"restart hello --strategy rolling", "instances:      2/2"},
 	{"set-env hello A B", "OK"},
