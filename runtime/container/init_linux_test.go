@@ -51,6 +51,16 @@ func testEndBySignal(t *testing.T, kind Kind) {
 	}
 }
 
+// TestTracedByInit: who asks to be traced by its parent, and stops for a signal, has not ended.
+func TestTracedByInit(t *testing.T) { eachKind(t, testTracedByInit) }
+
+func testTracedByInit(t *testing.T, kind Kind) {
+	b := newBench(t, kind)
+	if out, exit := b.output(t, b.spec("app", "traced")); out != "went on\n" || exit != (Exit{Code: 128 + int(syscall.SIGTERM), Known: true}) {
+		t.Errorf("got %q, %+v; want an app that goes on after SIGURG and SIGTRAP, and ends by SIGTERM", out, exit)
+	}
+}
+
 func TestInitReaps(t *testing.T) { eachKind(t, testInitReaps) }
 
 func testInitReaps(t *testing.T, kind Kind) {

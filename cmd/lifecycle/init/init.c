@@ -40,6 +40,7 @@
 #include <linux/in.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
+#include <linux/ptrace.h>
 #include <linux/seccomp.h>
 #include <linux/signal.h>
 #include <linux/time_types.h>
@@ -275,6 +276,13 @@ struct program {
 	int failed; /* it ended other than well */
 };
 
+/* go_on lets a child go on that has asked to be traced by its parent (PTRACE_TRACEME) and
+ * stops for a signal: it gets the signal, but for the SIGTRAP that only traced programs get. */
+static void go_on(long pid, int signal)
+{
+	call(__NR_ptrace, PTRACE_DETACH, pid, 0, signal == SIGTRAP ? 0 : signal);
+}
+
 /* reap takes every child that has ended, and ends as the app if that is one: with
  * its code, or 128 + its signal. The kernel then kills what is left in the
  * container. PID 1 cannot end by a signal itself. */
@@ -284,6 +292,10 @@ static void reap(long app, struct program *proxy)
 	long pid;
 	while ((pid = call(__NR_wait4, -1, &status, WNOHANG, 0)) > 0) {
 		int signal = status & 0x7f, code = status >> 8 & 0xff;
+		if (signal == 0x7f) { /* stopped */
+			go_on(pid, code);
+			continue;
+		}
 		if (pid == app)
 			call(__NR_exit_group, signal ? 128 + signal : code);
 		if (pid == proxy->pid)

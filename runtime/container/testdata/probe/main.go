@@ -85,6 +85,8 @@ func main() {
 	case "die": // ends by a signal it sends itself
 		sig, _ := strconv.Atoi(os.Args[2])
 		die(syscall.Signal(sig))
+	case "traced": // asks its parent to trace it, before each of three signals
+		traced()
 	case "defy": // does to PID 1 what must not end it
 		fmt.Println("kill:", syscall.Kill(1, syscall.SIGKILL), syscall.Kill(1, syscall.SIGSTOP))
 		os.Exit(5)

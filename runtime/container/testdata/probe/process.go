@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // die leaves sig to the kernel and sends it to the process itself.
@@ -18,6 +21,19 @@ func die(sig syscall.Signal) {
 	_ = syscall.Kill(os.Getpid(), sig)
 	time.Sleep(10 * time.Second) // where it did nothing
 	fmt.Println("survived")
+}
+
+// traced goes on after two signals, and ends by the third.
+func traced() {
+	runtime.LockOSThread()
+	trace := func() { _, _, _ = syscall.RawSyscall(syscall.SYS_PTRACE, syscall.PTRACE_TRACEME, 0, 0) }
+	for _, sig := range []syscall.Signal{syscall.SIGURG, syscall.SIGTRAP} {
+		trace()
+		_ = unix.Tgkill(os.Getpid(), unix.Gettid(), sig)
+	}
+	fmt.Println("went on")
+	trace()
+	die(syscall.SIGTERM)
 }
 
 // orphans makes processes whose parent ends first, and counts the zombies.
