@@ -19,6 +19,8 @@ type Deployment struct {
 	Aliases  []manifest.Alias // further names in DNS
 	// Foreign are the texts in links of other deployments: any may be a secret.
 	Foreign []string
+	// Literal are the texts of properties that are credentials by their names.
+	Literal []string
 }
 
 // Group is an instance group.

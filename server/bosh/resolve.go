@@ -10,6 +10,7 @@ import (
 	"cupola/server/bosh/erb"
 	"cupola/server/bosh/link"
 	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/redact"
 	"cupola/server/bosh/release"
 )
 
@@ -53,6 +54,7 @@ type resolution struct {
 	groups  []*group
 	links   link.Links
 	foreign []string // texts in links of other deployments
+	literal []string // credentials in properties
 }
 
 type group struct {
@@ -141,6 +143,7 @@ func (r *resolution) link(context.Context) error {
 	r.links, fault = link.Resolve(in)
 	return errors.Join(fault, r.each(func(_ *group, j *job) (err error) {
 		j.properties, err = visible(j.release, j.Properties)
+		r.literal = append(r.literal, redact.Texts(j.properties)...)
 		return err
 	}))
 }
@@ -214,7 +217,7 @@ func (r *resolution) finish(context.Context) error {
 }
 
 func (r *resolution) deployment() *Deployment {
-	d := &Deployment{Name: r.m.Name, Tags: r.m.Tags, Provides: r.links.Providers, Aliases: r.aliases, Foreign: r.foreign}
+	d := &Deployment{Name: r.m.Name, Tags: r.m.Tags, Provides: r.links.Providers, Aliases: r.aliases, Foreign: r.foreign, Literal: r.literal}
 	for _, g := range r.groups {
 		d.Groups = append(d.Groups, r.group(g))
 	}

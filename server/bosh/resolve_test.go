@@ -100,6 +100,9 @@ func TestResolve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if diff := cmp.Diff([]string{"secret"}, d.Literal); diff != "" {
+		t.Errorf("credentials of the manifest: %s", diff)
+	}
 	nats, tests := d.Groups[0], d.Groups[1]
 	var conf []string
 	for _, i := range nats.Instances {

@@ -48,3 +48,34 @@ func TestSecretsOfProcessesAreHidden(t *testing.T) {
 		t.Errorf("got %s; want placeholders, and a certificate as it is", hidden)
 	}
 }
+
+// TestLiteralCredentialsAreHidden holds that credentials in clear in a manifest
+// or in bpm.yml are hidden, and paths that contain such a word are not.
+func TestLiteralCredentialsAreHidden(t *testing.T) {
+	in := resolved(t, example(t))
+	in.Literal = []string{"postgres", "li7eral"}
+	p := bosh.Process{Container: "nats-x", Process: bpm.Process{
+		Name: "x", Executable: "/var/vcap/packages/postgres/bin/x",
+		Args: []string{"--pass=postgres", "--token", "of-bpm", "-c", "x li7eral; SECRET=of-script y", "nats://u:of-url@h"},
+		Env:  map[string]string{"DB_PASSWORD": "of-env", "KEY_FILE": "/var/vcap/jobs/x/key.pem", "HOME": "/home/postgres"},
+	}}
+	in.Groups[0].Jobs[0].Processes = append(in.Groups[0].Jobs[0].Processes, p)
+	all, _, err := Render(in, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := Write(&b, all); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"pass=postgres", "li7eral", "of-bpm", "of-script", "of-url", "of-env"} {
+		if strings.Contains(b.String(), secret) {
+			t.Errorf("%q is in clear", secret)
+		}
+	}
+	for _, text := range []string{"/var/vcap/packages/postgres/bin/x", "/var/vcap/jobs/x/key.pem", "/home/postgres", "nats://u:REPLACE@h"} {
+		if !strings.Contains(b.String(), text) {
+			t.Errorf("%q is hidden", text)
+		}
+	}
+}

@@ -8,17 +8,19 @@ import (
 	"cupola/cmd/cupola/command"
 	"cupola/server/bosh"
 	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/redact"
 	"cupola/server/bosh/tree"
 )
 
 type deployCmd struct {
 	capi.Flags
 	sourceFlags
-	DryRun   bool     `help:"Only report errors and what would change."`
-	Lenient  bool     `help:"Report faults that BOSH accepts as warnings."`
-	Recreate bool     `help:"Recreate all instances, even unchanged ones."`
-	Rotate   []string `help:"Regenerate these variables." placeholder:"NAME"`
-	To       string   `help:"Where to deploy: here, or to a Kubernetes cluster." enum:"here,kubernetes" default:"here"`
+	DryRun      bool     `help:"Only report errors and what would change."`
+	WithSecrets bool     `help:"With --dry-run: show the values of credentials."`
+	Lenient     bool     `help:"Report faults that BOSH accepts as warnings."`
+	Recreate    bool     `help:"Recreate all instances, even unchanged ones."`
+	Rotate      []string `help:"Regenerate these variables." placeholder:"NAME"`
+	To          string   `help:"Where to deploy: here, or to a Kubernetes cluster." enum:"here,kubernetes" default:"here"`
 	clusterFlags
 }
 
@@ -48,7 +50,7 @@ func (c *deployCmd) Run(e *command.Env) error {
 		return err
 	}
 	if c.DryRun {
-		_, err := showDiff(e, api, text)
+		_, err := showDiff(e, api, text, c.WithSecrets)
 		return err
 	}
 	var t boshTask
@@ -83,6 +85,7 @@ func deployable(s bosh.Source, o manifest.Options) ([]byte, manifest.Findings, e
 type diffCmd struct {
 	capi.Flags
 	sourceFlags
+	WithSecrets bool `help:"Show the values of credentials."`
 }
 
 // Run shows what a deploy would change in the manifest: it exits with 2 when
@@ -100,7 +103,7 @@ func (c *diffCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	changed, err := showDiff(e, api, text)
+	changed, err := showDiff(e, api, text, c.WithSecrets)
 	if err == nil && changed {
 		return command.ExitCode(2)
 	}
@@ -108,20 +111,29 @@ func (c *diffCmd) Run(e *command.Env) error {
 }
 
 // showDiff prints the lines in which a manifest is another than the one that is
-// deployed.
-func showDiff(e *command.Env, api *capi.Client, text []byte) (changed bool, err error) {
+// deployed, without credentials unless these are asked for.
+func showDiff(e *command.Env, api *capi.Client, text []byte, secrets bool) (changed bool, err error) {
 	m, _ := manifest.Parse(text)
 	was, err := deployedManifest(e, api, m.Name)
 	if err != nil {
 		return false, err
 	}
-	lines := diffLines(was, string(text))
+	is := string(text)
+	if !secrets {
+		if was, err = redact.Manifest(was); err != nil {
+			return false, err
+		}
+		if is, err = redact.Manifest(is); err != nil {
+			return false, err
+		}
+	}
+	lines := diffLines(was, is)
 	if len(lines) == 0 {
 		_, err = fmt.Fprintln(e.Out, "Nothing in the manifest changes.")
 		return false, err
 	}
 	for _, l := range lines {
-		fmt.Fprintln(e.Out, l)
+		fmt.Fprintln(e.Out, redact.Shown(l))
 	}
 	return true, nil
 }
