@@ -65,9 +65,11 @@ type walk struct{ all []scalar }
 func (w *walk) node(n *yaml.Node, named bool) {
 	switch n.Kind {
 	case yaml.MappingNode:
+		variable := named || Named(entry(n, "name"))
 		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i].Value
 			w.node(n.Content[i], false)
-			w.node(n.Content[i+1], named || Named(n.Content[i].Value))
+			w.node(n.Content[i+1], named || Named(key) || variable && key == "value")
 		}
 	case yaml.DocumentNode, yaml.SequenceNode:
 		for _, item := range n.Content {
@@ -77,4 +79,14 @@ func (w *walk) node(n *yaml.Node, named bool) {
 		secret := named && n.Kind == yaml.ScalarNode && n.Tag != "!!null" && !harmless.MatchString(n.Value)
 		w.all = append(w.all, scalar{n.Line, n.Column, secret})
 	}
+}
+
+// entry is the value of a key; "" if there is none.
+func entry(m *yaml.Node, key string) string {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			return m.Content[i+1].Value
+		}
+	}
+	return ""
 }

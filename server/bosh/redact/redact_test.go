@@ -70,6 +70,8 @@ instance_groups:
         - x: s3cret-7
       api_key: &anchor s3cret-8
       tls_key: ((tls.private_key))
+      envs:
+        - {name: DB_PASSWORD, value: s3cret-11}
       client_secret: >-
         s3cret-9
         s3cret-10
@@ -102,6 +104,8 @@ instance_groups:
         - x: <redacted>
       api_key: <redacted>
       tls_key: ((tls.private_key))
+      envs:
+        - {name: DB_PASSWORD, value: <redacted>
       client_secret: <redacted>
         <redacted>
         <redacted>
