@@ -200,6 +200,7 @@ func TestDeployment(t *testing.T) {
 	b.killedHalfWay(t)
 	b.wantInstances(up)
 	b.rendered(t)
+	b.redacted(t)
 	b.must(b.Run("deployment", "run-errand", "nats-deployment", "smoke-tests"))
 
 	b.must(b.deploy(`[{"type": "replace", "path": "/instance_groups/name=nats/instances", "value": 1}]`))
@@ -294,5 +295,36 @@ func (b *boshDaemon) rendered(t *testing.T) {
 	}
 	if diff := cmp.Diff(known, kube.KnownOf(objects(0o600))); diff != "" {
 		t.Errorf("nothing has changed, but:\n%s", diff)
+	}
+}
+
+// redacted takes a password in clear in the manifest: no output shows it unless
+// asked for secrets.
+func (b *boshDaemon) redacted(t *testing.T) {
+	t.Helper()
+	const secret = "in-the-manifest"
+	ops := change("nats/password", secret)
+	env := change("quarks/envs", []e2e.Doc{{"name": "OF_PASSWORD", "value": "of-" + secret}})
+	var both []any
+	for _, text := range []string{ops, env} {
+		var one []any
+		if err := json.Unmarshal([]byte(text), &one); err != nil {
+			t.Fatal(err)
+		}
+		both = append(both, one...)
+	}
+	text, _ := json.Marshal(both)
+	for verb, flags := range map[string][]string{"diff": nil, "deploy": {"--dry-run"}, "render": nil} {
+		args := append(b.deployArgs(string(text), verb), flags...)
+		hidden, _ := b.Run(args...) // diff exits with 2
+		if strings.Contains(hidden, secret) || !strings.Contains(hidden, "<redacted>") && !strings.Contains(hidden, "REPLACE") {
+			t.Errorf("%s shows the password, or nothing in its place:\n%s", verb, hidden)
+		}
+		if verb == "render" {
+			continue // --with-secrets has it encoded
+		}
+		if shown, _ := b.Run(append(args, "--with-secrets")...); !strings.Contains(shown, secret) {
+			t.Errorf("%s --with-secrets does not show the password:\n%s", verb, shown)
+		}
 	}
 }
