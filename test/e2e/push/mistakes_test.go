@@ -182,6 +182,8 @@ var masks = []struct {
 }{
 	{regexp.MustCompile(`\d\d:\d\d:\d\d UTC`), "TIME"},
 	{regexp.MustCompile(`\b10(\.\d+){3}\b`), "ADDRESS"},
+	// The last probe gets no answer in time where the machine is busy.
+	{regexp.MustCompile(`(TCP connection to (ADDRESS:\d+): )timed out after [\d.]+ seconds`), "${1}dial tcp ${2}: connect: connection refused"},
 	{regexp.MustCompile(`never healthy after [\d.]+s`), "never healthy after TIME"},
 	{regexp.MustCompile(`\(\d+ attempts\)`), "(N attempts)"},
 	{regexp.MustCompile(` in \d+ms`), " in TIME"},
