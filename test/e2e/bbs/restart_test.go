@@ -67,7 +67,7 @@ func (b *bbsClient) survivesKill(o *owner) (later func(*bbsClient)) {
 		b.must("/v1/tasks/desire.r2", &bbspb.DesireTaskRequest{TaskGuid: guid, Domain: "tests", Definition: &bbspb.TaskDefinition{RootFs: "preloaded:minifs", MemoryMb: 64, ResultFile: "/tmp/r",
 			Action: serial(shell("echo begun > /tmp/r"), shell(script), shell("echo done >> /tmp/r")), CompletionCallbackUrl: o.URL, LogGuid: guid, LogSource: "T", MetricTags: tags(guid)}})
 	}
-	task("across", "echo it runs; sleep 4")
+	task("across", "echo it runs; sleep 15") // until the next daemon has adopted it: its exit code would be lost
 	task("told", "exit 0")
 	b.must("/v1/desired_lrp/desire.r2", &bbspb.DesireLRPRequest{DesiredLrp: &bbspb.DesiredLRP{ProcessGuid: "orphan", Domain: "stale", RootFs: "preloaded:minifs", Instances: 1, MemoryMb: 64,
 		Action: shell("sleep 1000"), LogGuid: "orphan", MetricTags: tags("orphan")}})
