@@ -84,11 +84,6 @@ func deleteBOSHRelease(c *call) (*response, error) {
 	return noContent()
 }
 
-// releaseRequest is a release to be fetched.
-type releaseRequest struct {
-	URL string `json:"url"`
-}
-
 // Releases keeps BOSH releases.
 type Releases interface {
 	// Receive reads a tarball, or if that is nil the one at a URL. The other

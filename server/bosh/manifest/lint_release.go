@@ -32,10 +32,10 @@ func (l *linter) releases() {
 
 // fix says what to change in a release that no job can come from.
 func (r *Release) fix() string {
-	switch {
-	case r.Version == "":
+	switch r.Version {
+	case "":
 		return "give version"
-	case r.Version == floating[1]:
+	case floating[1]:
 		return "create and upload it with 'cupola deployment upload-release DIRECTORY', and give its version"
 	}
 	return "give the version of the release, or leave out url and upload the release"
