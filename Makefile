@@ -144,7 +144,7 @@ test-race: $(HELPERS) ## run the tests of all packages in which something runs b
 .PHONY: test-root
 test-root: build ## run the tests on real containers, mounts and networks
 	tests=$$(go run ./test/roottests $$(.ci/packages root)); \
-	  $(call of,root,$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola $(TEST) -p 1 -timeout 20m -run "$$tests")
+	  $(call of,root,$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -p 1 -timeout 20m -run "$$tests")
 
 E2E        = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -count=1 -p 3 -parallel 4 -timeout 20m
 # Those that take longest come first, so that none is left over at the end.
