@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -70,7 +71,10 @@ func New(c Config) (*Manager, error) {
 		GetConfigForCert:   func(certmagic.Certificate) (*certmagic.Config, error) { return m.magic, nil },
 		RenewCheckInterval: c.Check, Logger: logger,
 	})
-	m.magic = certmagic.New(m.cache, certmagic.Config{Storage: newStorage(c.Store), OnEvent: m.event, Logger: logger})
+	m.magic = certmagic.New(m.cache, certmagic.Config{
+		Storage: newStorage(c.Store), OnEvent: m.event, Logger: logger,
+		OCSP: certmagic.OCSPConfig{DisableStapling: true}, // it would ask the network whenever a certificate is loaded
+	})
 	issuer := certmagic.ACMEIssuer{CA: c.Directory, Email: c.Email, Agreed: true, TrustedRoots: roots, Logger: logger}
 	issuer.ListenHost, issuer.AltHTTPPort = hostPort(c.HTTP)
 	_, issuer.AltTLSALPNPort = hostPort(c.HTTPS)
@@ -121,12 +125,25 @@ func (m *Manager) use(ctx context.Context, all []wanted) error {
 		if known {
 			continue
 		}
-		if err := m.magic.ManageAsync(own, []string{w.name}); err != nil {
+		if err := m.manage(own, w.name); err != nil {
 			m.forget(func(name string) bool { return name == w.name }) // to try again
 			faults = append(faults, fmt.Errorf("certificate for %s: %w", w.name, err))
 		}
 	}
 	return errors.Join(append(faults, m.writeStatus())...)
+}
+
+// manage loads the certificate of a name, if it is in the store, so that the first client gets it, and begins to get it
+// otherwise. One that must be renewed is left to certmagic, which loads it a moment later.
+func (m *Manager) manage(ctx context.Context, name string) error {
+	kept, err := m.magic.CacheManagedCertificate(ctx, name)
+	switch {
+	case err == nil && kept.NeedsRenewal(m.magic):
+		m.cache.RemoveManaged([]certmagic.SubjectIssuer{{Subject: name}})
+	case err == nil || !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return m.magic.ManageAsync(ctx, []string{name})
 }
 
 // begin notes a name; known tells that it was noted before.
