@@ -46,9 +46,15 @@ func (c *client) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := c.Conn.Read(p)
-	if c.expiring.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
+	if c.expiring.Load() {
 		c.cut.Store(true)
-		err = io.EOF
+		return n, io.EOF
+	}
+	if n = readNow(c.Conn, p); n > 0 {
+		return n, nil
 	}
 	return n, err
 }

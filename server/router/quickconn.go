@@ -85,6 +85,23 @@ func (c *quickConn) Wait() error {
 	return err
 }
 
+// readNow reads what has come on a quickConn, without waiting and whatever the deadline; 0
+// if nothing has. A process that did not run for a while finds the deadline passed, though
+// the other side may have kept it.
+func readNow(conn net.Conn, p []byte) (n int) {
+	c, ok := conn.(*quickConn)
+	if !ok || len(p) == 0 {
+		return 0
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	q := quickCall{p: p}
+	_ = raw.Control(func(fd uintptr) { q.read(fd) }) // fails if it is closed: then nothing comes
+	return q.n
+}
+
 // failed is the error of a call as package net has it.
 func (c *quickConn) failed(call string, errno syscall.Errno) error {
 	return &net.OpError{Op: call, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(call, errno)}
