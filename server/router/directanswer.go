@@ -29,6 +29,7 @@ type directAnswer struct {
 	odd     *http.Response // an answer that is not plain; nil for others
 	begun   bool           // the answer's head was read
 	pending []byte         // of the answer: not sent yet
+	broken  error          // the endpoint failed before anything of the answer was sent
 	watch   *watch         // of the client; nil until the endpoint takes its time
 }
 
@@ -45,7 +46,7 @@ func (c *directConn) roundTrip() error {
 		if err != nil {
 			return err
 		}
-		a.link, a.begun, a.odd, a.pending = l, false, nil, nil
+		a.link, a.begun, a.odd, a.pending, a.broken = l, false, nil, nil, nil
 		if err = a.ask(); err == nil {
 			return nil
 		}
@@ -260,12 +261,24 @@ func (a *directAnswer) forward() bool {
 	a.x.answered(status, length, h)
 	a.refusal.header = h // where the access log looks for an app's X-Cf-RouterError
 	if !a.relay(status, length, h) {
-		return false
+		return a.broken != nil && a.refuseBroken()
 	}
 	if a.odd != nil || a.reply.Close || a.link.in.Buffered() > 0 {
 		return !a.drop() && !a.ends()
 	}
 	return a.keep() && !a.ends()
+}
+
+// refuseBroken answers for an endpoint that failed after the head of its answer, of which the
+// client has got nothing.
+func (a *directAnswer) refuseBroken() bool {
+	if a.drop() {
+		a.broken = context.Canceled
+	}
+	clear(a.refused)
+	a.refusal.header = a.refused
+	a.x.failed(a.broken)
+	return a.refuse()
 }
 
 // relay sends the answer's head and body; false if either side has failed.
@@ -324,6 +337,10 @@ func (a *directAnswer) copyBody(b []byte, body io.Reader, chunked bool) bool {
 			b = b[:0]
 		}
 		a.pending = nil
+		if n == 0 && err != nil && err != io.EOF && len(b) > 0 {
+			a.broken = err
+			return false
+		}
 		if n > 0 || err == io.EOF {
 			b = a.appendData(b, data[:n], chunked, err == io.EOF)
 			if _, err := a.conn.Write(b); err != nil {

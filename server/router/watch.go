@@ -3,6 +3,7 @@ package router
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +16,7 @@ type watch struct {
 	tcp   *net.TCPConn
 	conn  *directConn
 	ended chan struct{}
-	gone  bool // read after ended
+	gone  atomic.Bool // final after ended; set before left is called
 }
 
 // watchClient begins to watch, and calls left when the client goes; nil where that cannot
@@ -30,8 +31,9 @@ func watchClient(c *directConn, left func()) *watch {
 	fault.Go("router", func() {
 		defer close(w.ended)
 		err := raw.Read(func(fd uintptr) bool {
-			w.gone = hasGone(int(fd))
-			return w.gone
+			gone := hasGone(int(fd))
+			w.gone.Store(gone)
+			return gone
 		})
 		if err == nil {
 			left()
@@ -52,7 +54,7 @@ func (w *watch) stop() bool {
 	_ = w.tcp.SetReadDeadline(time.Now()) // fails if it is closed: then it has ended
 	<-w.ended
 	w.conn.setDeadline(time.Time{}) // the next request sets its own
-	return w.gone
+	return w.gone.Load()
 }
 
 // progress lets a client that takes little at a time take as long as it likes, when
