@@ -29,11 +29,18 @@ func testStarved(t *testing.T, kind Kind) {
 		waitLine(t, r, "ready\n")
 	}
 	const long = 300 * time.Millisecond
-	for b.Starved("one") < long || b.Starved("two") < long {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if got := b.Starved("idle"); got >= long {
-		t.Errorf("a container that sleeps waited %v for a processor", got)
+	for round := 0; ; round++ { // the one that sleeps may still be on its way there
+		one, two, idle := b.Starved("one"), b.Starved("two"), b.Starved("idle")
+		for b.Starved("one")-one < long || b.Starved("two")-two < long {
+			time.Sleep(10 * time.Millisecond)
+		}
+		got := b.Starved("idle") - idle
+		if got < long/2 {
+			break
+		}
+		if round == 10 {
+			t.Fatalf("a container that sleeps waited %v for a processor, others %v", got, long)
+		}
 	}
 	if got := b.Starved("none"); got != 0 {
 		t.Errorf("a container that there is not waited %v", got)

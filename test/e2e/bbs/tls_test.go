@@ -24,14 +24,21 @@ func (b *bbsClient) tlsPorts(archive string) {
 	if want := "9000 9000 61001 61001, 8080 8080 61002 61002, 8080 8080 61443 0"; strings.Join(got, ", ") != want {
 		b.T.Errorf("got ports %s; want %s", strings.Join(got, ", "), want)
 	}
-	env, err := lookInside(a, 8080, "/env")
-	if err != nil || strings.Contains(env, "CF_INSTANCE_CERT=") || !strings.Contains(env, `"external_tls_proxy":61002,"internal_tls_proxy":61002},{"external":8080,"internal":8080,"internal_tls_proxy":61443}]`) {
-		b.T.Errorf("got %s, %v", env, err)
-	}
-	for _, port := range []int{61001, 61002, 61443} {
-		if _, err := b.DialInstance(a.NetInfo.InstanceAddress, port, a.InstanceKey.InstanceGuid); err != nil {
-			b.T.Errorf("%d: %v", port, err)
+	// Without a monitor an instance runs before it listens.
+	e2e.Eventually(b.T, time.Minute, func() string {
+		env, err := lookInside(a, 8080, "/env")
+		if err != nil || strings.Contains(env, "CF_INSTANCE_CERT=") || !strings.Contains(env, `"external_tls_proxy":61002,"internal_tls_proxy":61002},{"external":8080,"internal":8080,"internal_tls_proxy":61443}]`) {
+			return fmt.Sprintf("got %s, %v", env, err)
 		}
+		return ""
+	})
+	for _, port := range []int{61001, 61002, 61443} {
+		e2e.Eventually(b.T, time.Minute, func() string {
+			if _, err := b.DialInstance(a.NetInfo.InstanceAddress, port, a.InstanceKey.InstanceGuid); err != nil {
+				return fmt.Sprintf("%d: %v", port, err)
+			}
+			return ""
+		})
 	}
 	e2e.Eventually(b.T, time.Minute, func() string {
 		if _, err := b.DialInstance(a.NetInfo.InstanceAddress, 61443, "secured.apps.internal"); err != nil {
