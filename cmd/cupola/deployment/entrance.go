@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,44 +17,25 @@ import (
 	"cupola/cmd/cupola/command"
 )
 
-// entrance is the daemon's SSH server, as the API announces it.
+// entrance is the daemon's SSH server, and who makes one-time codes for it.
 type entrance struct {
-	api         *capi.Client
-	address     string
-	fingerprint string // of its host key
-	client      string // whom one-time codes are for
+	capi.SSHProxy
+	api *capi.Client
 }
 
 // greetTime bounds how long a connection takes to begin.
 const greetTime = 30 * time.Second
 
 func findEntrance(e *command.Env, api *capi.Client) (entrance, error) {
-	var root struct {
-		Links struct {
-			SSH *struct {
-				Href string
-				Meta struct {
-					Fingerprint string `json:"host_key_fingerprint"`
-					Client      string `json:"oauth_client"`
-				}
-			} `json:"app_ssh"`
-		}
-	}
-	if err := api.Call(e.Ctx, "GET", "/", nil, &root); err != nil {
-		return entrance{}, err
-	}
-	link := root.Links.SSH
-	if link == nil || link.Href == "" {
-		return entrance{}, errors.New("ssh is off: start the daemon with --ssh ADDRESS")
-	}
-	return entrance{api: api, address: link.Href, fingerprint: link.Meta.Fingerprint, client: link.Meta.Client}, nil
+	proxy, err := api.SSHProxy(e.Ctx)
+	return entrance{SSHProxy: proxy, api: api}, err
 }
 
 // code gets a one-time code for a connection.
 func (n entrance) code(e *command.Env) (string, error) {
 	api := *n.api
 	api.HTTP = &http.Client{Transport: n.api.HTTP.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	query := url.Values{"response_type": {"code"}, "client_id": {n.client}}
+	query := url.Values{"response_type": {"code"}, "client_id": {n.Client}}
 	req, err := http.NewRequestWithContext(e.Ctx, "GET", api.URL("/oauth/authorize?"+query.Encode()), nil)
 	if err != nil {
 		return "", err
@@ -83,18 +63,18 @@ func (n entrance) enter(e *command.Env, p processView) (*ssh.Client, error) {
 		BannerCallback: func(text string) error { reason = strings.TrimSpace(text); return nil },
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
 			sum := sha256.Sum256(key.Marshal())
-			if base64.RawStdEncoding.EncodeToString(sum[:]) != n.fingerprint {
-				return fmt.Errorf("the host key of %s is not the one that the API announces", n.address)
+			if base64.RawStdEncoding.EncodeToString(sum[:]) != n.Fingerprint {
+				return fmt.Errorf("the host key of %s is not the one that the API announces", n.Address)
 			}
 			return nil
 		}}
 	dialer := &net.Dialer{Timeout: greetTime}
-	conn, err := dialer.DialContext(e.Ctx, "tcp", n.address)
+	conn, err := dialer.DialContext(e.Ctx, "tcp", n.Address)
 	if err != nil {
 		return nil, err
 	}
 	_ = conn.SetDeadline(time.Now().Add(greetTime))
-	c, channels, requests, err := ssh.NewClientConn(conn, n.address, config)
+	c, channels, requests, err := ssh.NewClientConn(conn, n.Address, config)
 	if err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("enter the container: %s", cmp.Or(reason, err.Error()))

@@ -50,7 +50,7 @@ func (c *instancesCmd) cells(usual, details []string, note string) []string {
 	return append(usual, note)
 }
 
-// note is what is to be said of an instance beside its state.
+// note describes an instance beside its state.
 func (i boshInstanceView) note() string {
 	switch {
 	case i.Failure != "":

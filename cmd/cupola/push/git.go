@@ -42,12 +42,12 @@ func (c *remoteCmd) Run(e *command.Env) error {
 	repository := fmt.Sprintf("/%s/%s/%s.git", url.PathEscape(c.Org), url.PathEscape(c.Space), url.PathEscape(c.App))
 	remote, hint := api+"/git"+repository, ""
 	if c.SSH {
-		address, fingerprint, err := sshOf(e.Ctx, api)
+		proxy, err := (&capi.Client{API: api, HTTP: &http.Client{}}).SSHProxy(e.Ctx)
 		if err != nil {
 			return err
 		}
-		remote = "ssh://git@" + address + repository
-		hint = fmt.Sprintf("The fingerprint of the host key, which ssh shows at the first push, is SHA256:%s\n", fingerprint)
+		remote = "ssh://git@" + proxy.Address + repository
+		hint = fmt.Sprintf("The fingerprint of the host key, which ssh shows at the first push, is SHA256:%s\n", proxy.Fingerprint)
 	}
 	if c.Add == "" {
 		_, err := fmt.Fprintln(e.Out, remote)
@@ -58,28 +58,6 @@ func (c *remoteCmd) Run(e *command.Env) error {
 	}
 	fmt.Fprintf(e.Out, "Added the remote %s: %s\n%sDeploy with: git push %s main\n", c.Add, remote, hint, c.Add)
 	return nil
-}
-
-// sshOf is where an API's SSH proxy is, and the fingerprint of its key.
-func sshOf(ctx context.Context, api string) (address, fingerprint string, err error) {
-	var root struct {
-		Links struct {
-			SSH *struct {
-				Href string
-				Meta struct {
-					Fingerprint string `json:"host_key_fingerprint"`
-				}
-			} `json:"app_ssh"`
-		}
-	}
-	c := &capi.Client{API: api, HTTP: &http.Client{}}
-	if err := c.Call(ctx, http.MethodGet, "/", nil, &root); err != nil {
-		return "", "", err
-	}
-	if root.Links.SSH == nil {
-		return "", "", fmt.Errorf("%s has no SSH: it runs with --ssh off", api)
-	}
-	return root.Links.SSH.Href, root.Links.SSH.Meta.Fingerprint, nil
 }
 
 // add adds the remote, or changes its address, and sets this program as the helper for

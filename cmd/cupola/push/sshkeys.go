@@ -177,5 +177,5 @@ func (r *removeKeyCmd) Run(e *command.Env) error {
 		fmt.Fprintf(e.Out, "Removed the key %s, %s\n", k.Name, k.Fingerprint)
 		return nil
 	}
-	return fmt.Errorf("there is no key %q: see 'cupola ssh-keys list'", r.Key)
+	return fmt.Errorf("SSH key %q not found: see 'cupola ssh-keys list'", r.Key)
 }

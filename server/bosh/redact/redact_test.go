@@ -14,7 +14,7 @@ func TestNamed(t *testing.T) {
 		"encryption_keys", "credentials", "Authorization", "password2",
 	} {
 		if !Named(name) {
-			t.Errorf("%s is no credential", name)
+			t.Errorf("%s is not a credential", name)
 		}
 	}
 	for _, name := range []string{"", "key", "public_key", "keys", "token_ttl", "password_policy", "secret_name", "access_key_id", "TOKEN_FILE", "user", "monkey", "passwordless", "keyspace"} {
