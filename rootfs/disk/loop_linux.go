@@ -200,7 +200,7 @@ func attach(img string, direct bool) (*os.File, error) {
 		return nil, err
 	}
 	defer back.Close()
-	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	ctl, err := openNode("/dev/loop-control", unix.S_IFCHR, unix.Mkdev(10, 237)) // Linux' devices.txt
 	if err != nil {
 		return nil, err
 	}
@@ -258,15 +258,19 @@ func attached(img string) (*os.File, error) {
 	return nil, nil
 }
 
-// openLoop opens /dev/loop<n>, making the node where no devtmpfs does: a /dev that a container engine filled.
+// openLoop opens /dev/loop<n>.
 func openLoop(n int) (*os.File, error) {
-	name := fmt.Sprintf("/dev/loop%d", n)
+	return openNode(fmt.Sprintf("/dev/loop%d", n), unix.S_IFBLK, unix.Mkdev(7, uint32(n)))
+}
+
+// openNode opens a device, making its node where no devtmpfs does: a /dev that a container engine filled.
+func openNode(name string, kind uint32, number uint64) (*os.File, error) {
 	dev, err := os.OpenFile(name, os.O_RDWR, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return dev, err
 	}
-	if err := unix.Mknod(name, unix.S_IFBLK|0o660, int(unix.Mkdev(7, uint32(n)))); err != nil && err != unix.EEXIST {
-		return nil, err
+	if err := unix.Mknod(name, kind|0o660, int(number)); err != nil && err != unix.EEXIST {
+		return nil, fmt.Errorf("make %s: %w", name, err)
 	}
 	return os.OpenFile(name, os.O_RDWR, 0)
 }

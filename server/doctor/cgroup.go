@@ -114,7 +114,7 @@ func limiting() []string { return []string{"memory", "cpu", "pids"} }
 
 func (m *machine) cgroup1(h hierarchies) Result {
 	if len(h.v1) == 0 {
-		return failure("no cgroups are mounted", "sudo mount -t cgroup2 none /sys/fs/cgroup")
+		return failure("no cgroups are mounted", m.mountCgroups())
 	}
 	need := []string{"memory", "cpu", "cpuacct", "pids", "devices"}
 	for _, controller := range need {
@@ -134,6 +134,15 @@ func (m *machine) cgroup1(h hierarchies) Result {
 		text = "v1, hybrid,"
 	}
 	return fine(text + " with memory, cpu, pids, devices")
+}
+
+// mountCgroups returns how to mount what an engine left out of its container: all
+// hierarchies of version 1 where they have the controllers, else version 2.
+func (m *machine) mountCgroups() string {
+	if !strings.Contains(m.read("proc/self/cgroup"), ":memory:") {
+		return "sudo mount -t cgroup2 none /sys/fs/cgroup"
+	}
+	return `sudo sh -c 'cd /sys/fs/cgroup && mount -t tmpfs none . && cd . && for c in $(cut -d: -f2 /proc/self/cgroup | grep -v =); do mkdir $c && mount -t cgroup -o $c none $c; done'`
 }
 
 func (m *machine) tryCgroup(root string) error {

@@ -82,6 +82,7 @@ func TestChecks(t *testing.T) {
 		{"cgroup v1 without pids", map[string]string{"proc/self/mountinfo": mountsNoPids}, nil, (*machine).cgroup, Fail, "lacks the controller pids", "-o pids cgroup /sys/fs/cgroup/pids"},
 		{"cgroup v1 read-only", map[string]string{"proc/self/mountinfo": mountsHybrid}, root, (*machine).cgroup, Fail, "create a cgroup", "--privileged"},
 		{"no cgroup", map[string]string{"proc/self/mountinfo": "1 1 0:1 / / rw - ext4 /dev/sda rw\n"}, nil, (*machine).cgroup, Fail, "no cgroups", "mount -t cgroup2"},
+		{"no cgroup in a container on v1", map[string]string{"proc/self/mountinfo": "1 1 0:1 / / rw - ext4 /dev/sda rw\n", "proc/self/cgroup": "2:memory:/\n1:cpu,cpuacct:/\n0::/\n"}, nil, (*machine).cgroup, Fail, "no cgroups", "mount -t cgroup -o $c"},
 
 		{"no swap", map[string]string{"proc/swaps": "Filename Type Size Used Priority\n"}, nil, (*machine).swap, OK, "none", ""},
 		{"swap not accounted", map[string]string{"proc/swaps": oneSwap, "proc/self/mountinfo": mountsHybrid}, nil, (*machine).swap, Warn, "does not account swap", "swapaccount=1"},
@@ -192,6 +193,7 @@ func TestJudgements(t *testing.T) {
 		{"quota", m.judgeQuota("loop ext4", "no project quota: …"), OK, "enforced by loop ext4"},
 		{"no mkfs", m.judgeQuota("plain directory", "mkfs.ext4 is not there"), Warn, "fill the disk"},
 		{"no loop", m.judgeQuota("plain directory", "no loop device"), Warn, "fill the disk"},
+		{"no loop in a container of LXC", files(t, map[string]string{"proc/1/environ": "container=lxc\x00"}).judgeQuota("plain directory", "operation not permitted"), Warn, "fill the disk"},
 		{"engine", (&machine{Options: Options{Engine: "launch"}}).engine(t.Context()), OK, "launch starts"},
 		{"default engine", (&machine{Options: Options{Engine: "runc"}}).engine(t.Context()), OK, "--engine launch is possible"},
 		{"impossible engine", (&machine{Options: Options{Engine: "launch", NoLaunch: errors.New("needs x")}}).engine(t.Context()), Warn, "needs x; runc starts"},

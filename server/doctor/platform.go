@@ -137,10 +137,11 @@ func (m *machine) inContainer(name, kind string) Result {
 		return failure(fmt.Sprintf("%s without privileges: it has %s user IDs, and cupola's containers need their own", text, ids), privilegedIn(kind))
 	}
 	if missing := m.closed(); len(missing) > 0 {
-		return failure(fmt.Sprintf("%s without privileges: %s cannot be written", text, strings.Join(missing, " and ")), privilegedIn(kind))
-	}
-	if !m.exists("dev/loop-control") {
-		return warning(text+" without loop devices: apps can fill the disk", privilegedIn(kind)+"   # or: mknod /dev/loop-control c 10 237 && for n in 0 1 2 3 4 5 6 7; do mknod /dev/loop$n b 7 $n; done")
+		mend := privilegedIn(kind)
+		if kind == "systemd-nspawn" && strings.HasPrefix(missing[0], "/sys/fs/cgroup/") {
+			mend = "sudo sh -c 'for d in /sys/fs/cgroup/*; do mount -o remount,bind,rw $d; done'   # systemd-nspawn opens cgroup v2 alone"
+		}
+		return failure(fmt.Sprintf("%s without privileges: %s cannot be written", text, strings.Join(missing, " and ")), mend)
 	}
 	return fine(text + ": its end ends all apps")
 }
@@ -186,6 +187,15 @@ func privilegedIn(kind string) string {
 		return "start the container with all capabilities, devices, and /proc/sys and cgroups writable: what docker run --privileged --cgroupns=host gives"
 	}
 	return "docker run --privileged --cgroupns=host --volume cupola:/var/lib/cupola …"
+}
+
+// loopsIn is how to give a container of an engine the loop devices that bound the disk
+// of apps.
+func loopsIn(kind string) string {
+	if kind != "lxc" {
+		return privilegedIn(kind)
+	}
+	return `add the lines 'lxc.cgroup2.devices.allow = b 7:* rwm' and 'lxc.cgroup2.devices.allow = c 10:237 rwm' to the container's configuration (Incus: to raw.lxc; cgroup v1: lxc.cgroup.devices.allow)`
 }
 
 // musl reports whether this machine's C library is musl.

@@ -36,7 +36,7 @@ func TestPlatforms(t *testing.T) {
 		}
 		return all
 	}
-	privileged := map[string]string{"proc/self/mountinfo": rootOn + cgroupOpen, writableSys: "1", "dev/loop-control": ""}
+	privileged := map[string]string{"proc/self/mountinfo": rootOn + cgroupOpen, writableSys: "1"}
 	for _, c := range []struct {
 		name    string
 		files   map[string]string
@@ -66,11 +66,11 @@ func TestPlatforms(t *testing.T) {
 		{"docker", facts(debian12, debKernel, map[string]string{".dockerenv": "", "proc/self/mountinfo": rootOn + cgroupShut}), "", Fail, "container of docker without privileges: /sys/fs/cgroup cannot be written", "docker run --privileged --cgroupns=host", "", ""},
 		{"docker, privileged", facts(debian12, debKernel, privileged, map[string]string{".dockerenv": ""}), "", OK, "container of docker: its end ends all apps", "", "", ""},
 		{"docker, rootless", facts(debian12, debKernel, privileged, map[string]string{".dockerenv": "", "proc/self/uid_map": "0 1000 1\n1 100000 65536"}), "", Fail, "it has 1 + 65536 user IDs", "--privileged", "", ""},
-		{"docker without loop devices", facts(debian12, debKernel, map[string]string{".dockerenv": "", "proc/self/mountinfo": rootOn + cgroupOpen, writableSys: "1"}), "", Warn, "without loop devices: apps can fill the disk", "mknod /dev/loop-control", "", ""},
 		{"podman, rootless", facts(fedora41, debKernel, map[string]string{"run/.containerenv": "", "proc/self/uid_map": "0 1000 1\n1 524288 65536"}), "", Fail, "container of podman without privileges", "sudo podman run --privileged", "", ""},
 		{"lxc, unprivileged", facts(ubuntu24, debKernel, map[string]string{"proc/1/environ": "TERM=linux\x00container=lxc\x00", "proc/self/uid_map": "0 1000000 65536"}), "", Fail, "container of lxc without privileges: it has 65536 user IDs", "security.privileged=true security.nesting=true", "", ""},
 		{"lxc, privileged", facts(ubuntu24, debKernel, privileged, map[string]string{"proc/1/environ": "container=lxc\x00"}), "", OK, "container of lxc", "", "", ""},
 		{"nspawn", facts(debian12, debKernel, map[string]string{"run/systemd/container": "systemd-nspawn\n", "proc/self/mountinfo": rootOn + cgroupShut, writableSys: "1"}), "", Fail, "/sys/fs/cgroup cannot be written", "systemd-nspawn --private-users=no", "", ""},
+		{"nspawn on cgroup v1", facts(debian12, debKernel, map[string]string{"run/systemd/container": "systemd-nspawn\n", "proc/self/mountinfo": rootOn + "30 23 0:26 / /sys/fs/cgroup/pids ro,nosuid - cgroup cgroup rw,pids\n", writableSys: "1"}), "", Fail, "/sys/fs/cgroup/pids cannot be written", "remount,bind,rw", "", ""},
 		{"user namespace", facts(debian12, debKernel, map[string]string{"proc/self/uid_map": "0 1000 1"}), "", Fail, "in a user namespace with 1 user IDs", "as root of the machine itself", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

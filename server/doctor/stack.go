@@ -51,6 +51,8 @@ func (m *machine) judgeQuota(method, why string) Result {
 		return fine("enforced by " + method)
 	case strings.Contains(why, "mkfs"):
 		return warning("apps can fill the disk: "+why, m.install("e2fsprogs"))
+	case m.container() != "":
+		return warning("apps can fill the disk: "+why, loopsIn(m.container()))
 	}
 	return warning("apps can fill the disk: "+why, "sudo modprobe loop")
 }
