@@ -17,13 +17,14 @@ type cellsCmd struct {
 
 // cellView is a cell as GET /v1/cells shows it.
 type cellView struct {
-	ID        string   `json:"cell_id"`
-	Tags      []string `json:"tags"`
-	RootFSes  []string `json:"preloaded_rootfses"`
-	Providers []string `json:"rootfs_providers"`
-	Capacity  cellRoom `json:"capacity"`
-	Used      cellRoom `json:"used"`
-	Leaving   bool     `json:"leaving"`
+	ID          string   `json:"cell_id"`
+	Tags        []string `json:"tags"`
+	RootFSes    []string `json:"preloaded_rootfses"`
+	Providers   []string `json:"rootfs_providers"`
+	Capacity    cellRoom `json:"capacity"`
+	Used        cellRoom `json:"used"`
+	Leaving     bool     `json:"leaving"`
+	Unreachable bool     `json:"unreachable"`
 }
 
 type cellRoom struct {
@@ -55,6 +56,9 @@ func writeCells(w io.Writer, cells []cellView) error {
 		name := c.ID
 		if c.Leaving {
 			name += " (leaving)"
+		}
+		if c.Unreachable {
+			name += " (unreachable)"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, listText(c.Tags), listText(c.RootFSes), listText(c.Providers),
 			partText(c.Used.MemoryMB, c.Capacity.MemoryMB, sizeText), partText(c.Used.DiskMB, c.Capacity.DiskMB, sizeText),

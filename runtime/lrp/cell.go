@@ -135,6 +135,9 @@ type Cell struct {
 	// Leaving says that the configuration does not name the cell any longer: it
 	// takes nothing new, and what is on it goes to others.
 	Leaving bool
+	// Unreachable says that it is not known what the cell has: it takes nothing new,
+	// and what the rows say of it holds until it is.
+	Unreachable bool
 }
 
 // Suits reports whether a cell may run what has the constraint: the cell has all

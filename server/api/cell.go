@@ -16,9 +16,10 @@ func viewCell(u lrp.CellUse) doc {
 	return doc{
 		"cell_id": u.ID, "zone": u.Zone, "tags": orNone(u.Tags), "required_tags": orNone(u.RequiredTags),
 		"preloaded_rootfses": orNone(u.RootFSes), "rootfs_providers": orNone(u.RootFSProviders),
-		"capacity": doc{"memory_mb": u.MemoryMB, "disk_mb": u.DiskMB, "containers": u.Containers},
-		"used":     doc{"memory_mb": u.UsedMemoryMB, "disk_mb": u.UsedDiskMB, "containers": u.UsedContainers},
-		"leaving":  u.Leaving,
+		"capacity":    doc{"memory_mb": u.MemoryMB, "disk_mb": u.DiskMB, "containers": u.Containers},
+		"used":        doc{"memory_mb": u.UsedMemoryMB, "disk_mb": u.UsedDiskMB, "containers": u.UsedContainers},
+		"leaving":     u.Leaving,
+		"unreachable": u.Unreachable,
 	}
 }
 

@@ -111,7 +111,7 @@ func (p *planner) offers() []*offer {
 			o.hold(s, p.fates[n] == ends || leaving(s.Phase))
 			n++
 		}
-		if !c.Leaving {
+		if !c.Leaving && !c.Unreachable {
 			offers = append(offers, o)
 		}
 	}

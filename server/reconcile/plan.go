@@ -11,7 +11,7 @@ import (
 // Plan returns what to do now, in order. It reads w alone: no clock, no store,
 // no cell.
 func Plan(w World) []Action {
-	p := &planner{w: &w, unsettled: map[string]bool{}}
+	p := &planner{w: &w, unsettled: map[string]bool{}, unreachable: map[string]bool{}}
 	p.look()
 	p.instances()
 	p.tasks()
@@ -25,15 +25,16 @@ func Plan(w World) []Action {
 const maxInstances = 5000
 
 type planner struct {
-	w         *World
-	actions   []Action
-	has       map[string]int         // containers by GUID: their place in held and fates
-	held      []*lrp.ContainerStatus // all containers, cell by cell
-	on        []int                  // the cell of each
-	fates     []fate                 // what becomes of each
-	places    []*placement           // what wants a cell
-	movers    []*placement           // instances on cells that are to go
-	unsettled map[string]bool        // processes of which an instance comes or goes
+	w           *World
+	actions     []Action
+	has         map[string]int         // containers by GUID: their place in held and fates
+	held        []*lrp.ContainerStatus // all containers, cell by cell
+	on          []int                  // the cell of each
+	fates       []fate                 // what becomes of each
+	places      []*placement           // what wants a cell
+	movers      []*placement           // instances on cells that are to go
+	unreachable map[string]bool        // cells of which it is not known what they have
+	unsettled   map[string]bool        // processes of which an instance comes or goes
 }
 
 // fate is what becomes of a container.
@@ -50,6 +51,9 @@ func (p *planner) look() {
 	n := 0
 	for i := range p.w.Cells {
 		n += len(p.w.Cells[i].Containers)
+		if c := &p.w.Cells[i]; c.Unreachable {
+			p.unreachable[c.ID] = true
+		}
 	}
 	p.has, p.fates = make(map[string]int, n), make([]fate, n)
 	p.held, p.on = make([]*lrp.ContainerStatus, 0, n), make([]int, 0, n)
@@ -135,6 +139,8 @@ func (p *planner) instance(a *lrp.Actual, d *wish, wants bool) {
 	}
 	n, ok := p.has[a.InstanceGUID]
 	switch {
+	case !ok && p.unreachable[a.CellID]:
+		p.unsettled[a.ProcessGUID] = true
 	case !ok && (a.Stopping || !wants):
 		p.do(Action{Op: Remove, Actual: *a})
 	case !ok:

@@ -57,6 +57,26 @@ func TestWhatIsNotKnownStays(t *testing.T) {
 	}
 }
 
+// TestUnreachableCell leaves what is on a cell alone of which nothing is known, and starts nothing
+// there.
+func TestUnreachableCell(t *testing.T) {
+	lost := cell("c", 100)
+	lost.Unreachable = true
+	running := task("t", func(t *lrp.Task) { t.State, t.CellID = lrp.TaskRunning, "c" })
+	w := World{
+		Desired: []lrp.Desired{desired("p", 2, 10)}, Actuals: []lrp.Actual{row("p", 0, lrp.Running, "i"), row("gone", 0, lrp.Running, "g"), stopping(row("gone", 1, lrp.Running, "s"))},
+		Tasks: []lrp.Task{running}, Work: []Work{work("t", 10, func(w *Work) { w.Begun = true })}, Cells: []CellState{lost},
+	}
+	if diff := cmp.Diff([]string{"create p/1", "deny p/1: unable to communicate to compatible cells"}, plan(w)); diff != "" {
+		t.Error(diff)
+	}
+	w.Cells[0].Containers = []lrp.ContainerStatus{has("i", lrp.PhaseRunning, 10)}
+	w.Actuals, w.Desired[0].Instances = w.Actuals[:1], 1
+	if got := plan(w); len(got) > 0 {
+		t.Errorf("got %q for what runs on a cell that does not answer for a while", got)
+	}
+}
+
 func stopping(a lrp.Actual) lrp.Actual {
 	a.Stopping = true
 	return a

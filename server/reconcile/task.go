@@ -53,6 +53,7 @@ func (p *planner) task(t *lrp.Task, w *Work, known bool) {
 		fail(reasonCancelled)
 	case t.State == lrp.TaskRunning && runs:
 		p.fates[n] = wanted
+	case t.State == lrp.TaskRunning && p.unreachable[t.CellID]:
 	case t.State == lrp.TaskRunning && repeatable(t):
 		p.do(Action{Op: Requeue, Task: t, Reason: reasonLost})
 	case t.State == lrp.TaskRunning, w.Begun && !known:

@@ -42,6 +42,7 @@ function Cell({ cell: c }) {
         <h2>${c.cell_id}</h2>
         <span class="muted">zone ${c.zone}</span>
         ${c.leaving && html`<${State} value="LEAVING" title="Its containers move to other cells" />`}
+        ${c.unreachable && html`<${State} value="UNREACHABLE" title="What runs on it is left as it is" />`}
       </div>
       <${Meter}
         label="Memory"
