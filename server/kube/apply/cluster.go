@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +36,8 @@ type Config struct {
 type Cluster struct {
 	Config
 	client dynamic.Interface
+	http   *http.Client
+	base   *url.URL // of the API server
 }
 
 // Open finds the cluster. It makes no request.
@@ -54,11 +58,19 @@ func Open(c Config) (*Cluster, error) {
 		return nil, fmt.Errorf("find the namespace: %w", err)
 	}
 	to.UserAgent, to.QPS, to.WarningHandler = manager, -1, warner(c.Warn)
-	client, err := dynamic.NewForConfig(to)
+	requests, err := rest.HTTPClientFor(to)
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	return &Cluster{c, client}, nil
+	client, err := dynamic.NewForConfigAndClient(to, requests)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(to)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	return &Cluster{c, client, requests, base}, nil
 }
 
 // warner hands on what a cluster warns of.
@@ -80,6 +92,8 @@ var resources = map[string]schema.GroupVersionResource{
 	"Service":               {Version: "v1", Resource: "services"},
 	"PersistentVolumeClaim": {Version: "v1", Resource: "persistentvolumeclaims"},
 	"Pod":                   {Version: "v1", Resource: "pods"},
+	"Event":                 {Version: "v1", Resource: "events"},
+	"Node":                  {Version: "v1", Resource: "nodes"},
 	"StatefulSet":           {Group: "apps", Version: "v1", Resource: "statefulsets"},
 	"Deployment":            {Group: "apps", Version: "v1", Resource: "deployments"},
 	"PodDisruptionBudget":   {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
