@@ -61,6 +61,17 @@ func (l *Limiter) allow(n int, now time.Time) verdict {
 	return pass
 }
 
+// Limit is what is logged of a line: the line, or once that the limit is exceeded, or nil.
+func (l *Limiter) Limit(line []byte, now time.Time) []byte {
+	switch l.allow(len(line), now) {
+	case pass:
+		return line
+	case announce:
+		return []byte(l.notice())
+	}
+	return nil
+}
+
 func (l *Limiter) take(n int, now time.Time) bool {
 	l.tokens = min(l.tokens+now.Sub(l.filled).Seconds()*float64(l.perSecond), float64(l.perSecond))
 	l.filled = now

@@ -1,0 +1,330 @@
+package podcell
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"cupola/runtime/lrp"
+)
+
+const guid = "i-1"
+
+var podResource = schema.GroupResource{Resource: "pods"}
+
+// inBubble runs a test in which time passes at once.
+func inBubble(t *testing.T, f func(t *testing.T, c *cluster, w *world)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		w := run(t, c, dir)
+		synctest.Wait()
+		f(t, c, w)
+	})
+}
+
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// phase is that of the only container; "" of none.
+func (w *world) phase() lrp.Phase {
+	for _, s := range w.Containers() {
+		return s.Phase
+	}
+	return ""
+}
+
+func TestInstanceLives(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		w.Start(container(guid))
+		synctest.Wait()
+		if got := strings.Join(c.left(), " "); got != "i-1 i-1-env i-1-files" || w.phase() != lrp.PhaseCreating {
+			t.Errorf("the cluster has %s, and the instance is %s", got, w.phase())
+		}
+		c.says(guid, "hello")
+		c.begins(guid, false, false)
+		settle(time.Second)
+		if w.phase() != lrp.PhaseStarting {
+			t.Errorf("an instance that was never well is %s", w.phase())
+		}
+		c.begins(guid, true, true)
+		settle(time.Second)
+		if s := w.Containers()[0]; s.Phase != lrp.PhaseRunning || !s.Ready || s.Address != "10.0.0.9" || s.CellID != "edge" || s.FilesDigest == "" {
+			t.Errorf("got %+v", s)
+		}
+		if s, ok := w.Stats(guid); !ok || s.CPUPercent != 25 || s.MemoryBytes != 42 || s.DiskBytes != 7 || s.MemoryQuota != 64<<20 || s.CPU != 3*time.Second {
+			t.Errorf("got %+v, %t", s, ok)
+		}
+		c.begins(guid, true, false)
+		settle(time.Second)
+		c.says(guid, "bye")
+		c.exits(guid, 7)
+		settle(10 * time.Second)
+		const want = `CELL: Cell edge creating container for instance i-1
+APP/PROC/WEB: hello
+CELL: Cell edge successfully created container for instance i-1
+event running at 10.0.0.9
+event ready
+event not-ready
+APP/PROC/WEB: bye
+APP/PROC/WEB: Exit status 7
+event exited 7 failed=true stopped=false APP/PROC/WEB: Exited with status 7
+CELL: Cell edge successfully destroyed container for instance i-1`
+		if got := w.take(); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+		if len(c.left()) > 0 || len(w.Containers()) > 0 || len(w.instances) > 0 {
+			t.Errorf("the cluster still has %v, the cell %v", c.left(), w.Containers())
+		}
+	})
+}
+
+func TestStop(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		w.Start(container(guid))
+		synctest.Wait()
+		c.begins(guid, true, true)
+		settle(time.Second)
+		w.Stop(guid)
+		settle(time.Second)
+		if w.phase() != lrp.PhaseStopping || c.grace[guid] != 10*time.Second {
+			t.Errorf("an instance that was stopped is %s, with %s to end", w.phase(), c.grace[guid])
+		}
+		w.take()
+		c.exits(guid, 143)
+		settle(10 * time.Second)
+		if got := w.take(); !strings.Contains(got, "event exited 0 failed=false stopped=true") || len(c.left()) > 0 {
+			t.Errorf("got %s; left: %v", got, c.left())
+		}
+	})
+}
+
+// A pod on a node that does not answer never ends: its instance does.
+func TestStopOnLostNode(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		w.Start(container(guid))
+		synctest.Wait()
+		c.begins(guid, true, true)
+		settle(time.Second)
+		w.Stop(guid)
+		settle(5 * time.Minute)
+		if got := w.take(); !strings.Contains(got, "event exited") || len(w.Containers()) > 0 {
+			t.Errorf("got %s; the cell has %v", got, w.Containers())
+		}
+	})
+}
+
+// The next daemon has what the one before had, and tells nothing of it again.
+func TestAdoption(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		w := run(t, c, dir)
+		synctest.Wait()
+		w.Start(container(guid))
+		w.Start(container("i-2"))
+		synctest.Wait()
+		for _, pod := range []string{guid, "i-2"} {
+			c.says(pod, "first")
+			c.begins(pod, true, true)
+		}
+		settle(5 * time.Second)
+		w.kill()
+		c.says(guid, "second")
+		c.exits("i-2", 3)
+		c.mu.Lock()
+		c.objects["Secret"]["i-3-env"] = c.objects["Secret"]["i-1-env"]
+		c.mu.Unlock()
+		w = run(t, c, dir)
+		settle(10 * time.Second)
+		if got := w.Containers(); len(got) != 1 || got[0].GUID != guid || got[0].Phase != lrp.PhaseRunning || !got[0].Ready || got[0].LogTags["app_name"] != "shop" || got[0].MemoryMB != 64 {
+			t.Errorf("the cell has %+v", got)
+		}
+		got := w.take()
+		if strings.Contains(got, "first") || strings.Count(got, "second") != 1 || strings.Contains(got, "event running") || strings.Count(got, "event exited 3") != 1 {
+			t.Errorf("got\n%s", got)
+		}
+		if got := strings.Join(c.left(), " "); got != "i-1 i-1-env i-1-files" {
+			t.Errorf("left: %s", got)
+		}
+		w.Stop(guid)
+		settle(time.Second)
+		c.exits(guid, 0)
+		settle(10 * time.Second)
+		if len(c.left()) > 0 {
+			t.Errorf("left: %v", c.left())
+		}
+	})
+}
+
+// What the cluster takes away is no crash: the loop sees that it is missing.
+func TestTakenAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		w.Start(container(guid))
+		synctest.Wait()
+		c.begins(guid, true, true)
+		settle(time.Second)
+		w.take()
+		before := w.freed
+		c.mu.Lock()
+		c.take("Pod", guid)
+		c.mu.Unlock()
+		settle(10 * time.Second)
+		if got := w.take(); strings.Contains(got, "event exited") || len(w.Containers()) > 0 || w.freed == before || len(c.left()) > 0 {
+			t.Errorf("got %s; the cell has %v; left: %v", got, w.Containers(), c.left())
+		}
+	})
+}
+
+// While the cluster does not answer nothing is known of a cell that has just begun, and nothing
+// is lost of one that runs.
+func TestUnreachable(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.setDown(errors.New("no answer"))
+		w := run(t, c, dir)
+		settle(time.Second)
+		if !w.Presence().Unreachable {
+			t.Error("a cluster that never answered counts as reached")
+		}
+		c.setDown(nil)
+		settle(5 * time.Second)
+		if w.Presence().Unreachable {
+			t.Error("a cluster that answers counts as unreachable")
+		}
+		c.setDown(errors.New("no answer"))
+		w.Start(container(guid))
+		settle(time.Minute)
+		if w.phase() != lrp.PhaseCreating {
+			t.Errorf("an instance that the cluster has not accepted yet is %s", w.phase())
+		}
+		c.setDown(nil)
+		settle(time.Minute)
+		if got := strings.Join(c.left(), " "); got != "i-1 i-1-env i-1-files" {
+			t.Errorf("the cluster has %s", got)
+		}
+	})
+}
+
+func TestStopBeforeCreated(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		c.setDown(errors.New("no answer"))
+		w.Start(container(guid))
+		settle(time.Second)
+		w.Stop(guid)
+		settle(time.Second)
+		c.setDown(nil)
+		settle(time.Minute)
+		if got := w.take(); !strings.Contains(got, "event exited 0 failed=false stopped=true") || len(c.left()) > 0 || len(w.Containers()) > 0 {
+			t.Errorf("got %s; left: %v", got, c.left())
+		}
+	})
+}
+
+func TestNeverStarts(t *testing.T) {
+	for name, begin := range map[string]func(*cluster, *world, lrp.Container){
+		"it is absent": func(c *cluster, w *world, spec lrp.Container) {
+			w.Start(spec)
+			synctest.Wait()
+			c.waits(guid, "ImagePullBackOff")
+		},
+		"over quota": func(c *cluster, w *world, spec lrp.Container) {
+			c.refuses = apierrors.NewForbidden(podResource, guid, errors.New("over quota"))
+			w.Start(spec)
+		},
+		`not as user "node"`: func(_ *cluster, w *world, spec lrp.Container) {
+			spec.Action = lrp.Run{Path: "/web", User: "node"}.Action()
+			w.Start(spec)
+		},
+	} {
+		inBubble(t, func(t *testing.T, c *cluster, w *world) {
+			begin(c, w, container(guid))
+			settle(time.Minute)
+			got := w.take()
+			if !strings.Contains(got, "event exited -1 failed=true stopped=false failed to create container: ") || strings.Count(got, name) < 2 || len(c.left()) > 0 || len(w.Containers()) > 0 {
+				t.Errorf("%s: got %s; left: %v", name, got, c.left())
+			}
+		})
+	}
+}
+
+// A list of pods that was made before a pod was does not take it away.
+func TestListBeforePod(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		c.setDown(errors.New("no answer"))
+		w.Start(container("i-2"))
+		w.begin()
+		w.all(nil)
+		settle(time.Second)
+		if w.phase() != lrp.PhaseCreating {
+			t.Errorf("the instance whose pod is being made is %q; want it to be there", w.phase())
+		}
+		w.Stop("i-2")
+		c.setDown(nil)
+		settle(time.Minute)
+		w.begin()
+		w.Start(container(guid))
+		synctest.Wait()
+		w.all(nil)
+		settle(time.Second)
+		if w.phase() != lrp.PhaseCreating {
+			t.Errorf("the instance is %q; want it to be there", w.phase())
+		}
+		w.begin()
+		w.all(nil)
+		settle(time.Minute)
+		if got := w.phase(); got != "" {
+			t.Errorf("the instance whose pod is gone is %s", got)
+		}
+	})
+}
+
+func TestSetFilesAndTags(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		w.Start(container(guid))
+		synctest.Wait()
+		c.begins(guid, true, true)
+		settle(time.Second)
+		was := w.Containers()[0].FilesDigest
+		if err := w.SetFiles(guid, []lrp.File{{Path: "db/type", Content: []byte("y")}}); err != nil {
+			t.Error(err)
+		}
+		if err := w.SetFiles(guid, []lrp.File{{Path: "db/other"}}); err == nil {
+			t.Error("a pod got files that it does not have")
+		}
+		if err := w.SetLogTags(guid, map[string]string{"app_name": "store"}); err != nil {
+			t.Error(err)
+		}
+		w.kill()
+		w = run(t, c, t.TempDir())
+		settle(time.Second)
+		if s := w.Containers()[0]; s.FilesDigest == was || s.LogTags["app_name"] != "store" {
+			t.Errorf("the next daemon has %+v", s)
+		}
+		if got := w.LogTags(guid); got["app_name"] != "store" || got["index"] != "edge" {
+			t.Errorf("lines have the tags %v", got)
+		}
+	})
+}
+
+func TestOwnerStays(t *testing.T) {
+	dir := t.TempDir() + "/kubernetes"
+	first, err := OwnerIn(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := OwnerIn(dir)
+	other, otherErr := OwnerIn(t.TempDir())
+	if err != nil || otherErr != nil || first != again || first == other || len(first) < 20 {
+		t.Errorf("got %q, %q of the same directory, %q of another one, %v, %v", first, again, other, err, otherErr)
+	}
+}

@@ -1,0 +1,364 @@
+package podcell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cupola/runtime/lrp"
+	"cupola/server/kube"
+	"cupola/server/kube/apply"
+)
+
+type doc = map[string]any
+
+// cluster pretends to be one. What tests do to pods is what a kubelet would.
+type cluster struct {
+	mu      sync.Mutex
+	objects map[string]map[string]kube.Object // by kind and name
+	changes []chan func(apply.Following)      // to who follows pods
+	logs    map[string]*podLog
+	down    error // of all requests
+	refuses error // of pods
+	events  []kube.Object
+	grace   map[string]time.Duration // of pods that were removed
+	calls   map[string]int
+}
+
+func newCluster() *cluster {
+	return &cluster{objects: map[string]map[string]kube.Object{"Pod": {}, "Secret": {}, "Node": {}}, logs: map[string]*podLog{}, grace: map[string]time.Duration{}, calls: map[string]int{}}
+}
+
+// call counts a request, and fails it while the cluster is down.
+func (c *cluster) call(name string) error {
+	c.calls[name]++
+	return c.down
+}
+
+func (c *cluster) Create(_ context.Context, o kube.Object) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.call("create"); err != nil {
+		return err
+	}
+	if o.Kind() == "Pod" && c.refuses != nil {
+		return c.refuses
+	}
+	c.objects[o.Kind()][o.Name()] = o
+	c.changed(o)
+	return nil
+}
+
+// changed tells of a pod. The caller has mu.
+func (c *cluster) changed(o kube.Object) {
+	if o.Kind() == "Pod" {
+		copied := maps.Clone(o)
+		c.tell(func(f apply.Following) { f.Changed(copied) })
+	}
+}
+
+func (c *cluster) tell(f func(apply.Following)) {
+	for _, to := range c.changes {
+		to <- f
+	}
+}
+
+func (c *cluster) Change(_ context.Context, kind, name string, change map[string]any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.call("change"); err != nil {
+		return err
+	}
+	o := maps.Clone(c.objects[kind][name])
+	if o == nil {
+		return errors.New("not found")
+	}
+	if kind == "Secret" {
+		o["data"] = change["data"]
+	} else {
+		meta := maps.Clone(o.Map("metadata"))
+		meta["annotations"] = kube.Object(change).Map("metadata", "annotations")
+		o["metadata"] = meta
+	}
+	c.objects[kind][name] = o
+	c.changed(o)
+	return nil
+}
+
+// Remove takes what has no process away at once. Others end when the test ends them.
+func (c *cluster) Remove(_ context.Context, kind, name string, grace time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.call("remove"); err != nil {
+		return err
+	}
+	o := c.objects[kind][name]
+	switch {
+	case o == nil:
+	case kind == "Pod" && grace > 0 && len(o.Items("status", "containerStatuses")) > 0:
+		c.grace[name] = grace
+		c.set(name, func(pod kube.Object) {
+			pod.Map("metadata")["deletionTimestamp"] = time.Now().Add(grace).UTC().Format(time.RFC3339)
+		})
+	default:
+		c.take(kind, name)
+	}
+	return nil
+}
+
+// take takes an object away. The caller has mu.
+func (c *cluster) take(kind, name string) {
+	o := c.objects[kind][name]
+	delete(c.objects[kind], name)
+	if kind == "Pod" && o != nil {
+		c.tell(func(f apply.Following) { f.Gone(o) })
+	}
+}
+
+// set changes a pod. The caller has mu.
+func (c *cluster) set(name string, change func(kube.Object)) {
+	pod := maps.Clone(c.objects["Pod"][name])
+	pod["metadata"] = maps.Clone(pod.Map("metadata"))
+	change(pod)
+	c.objects["Pod"][name] = pod
+	c.changed(pod)
+}
+
+func (c *cluster) Names(_ context.Context, kind, _ string) ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.objects[kind])), c.call("names")
+}
+
+func (c *cluster) Follow(ctx context.Context, f apply.Following) error {
+	for c.isDown() {
+		f.Reached(false, errors.New("no answer"))
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	f.Begin()
+	changes := make(chan func(apply.Following), 100)
+	c.mu.Lock()
+	all := slices.Collect(maps.Values(c.objects[f.Kind]))
+	if f.Kind == "Pod" {
+		c.changes = append(c.changes, changes)
+	}
+	c.mu.Unlock()
+	f.All(all)
+	f.Reached(true, nil)
+	for {
+		select {
+		case change := <-changes:
+			change(f)
+		case <-ctx.Done():
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.changes = slices.DeleteFunc(c.changes, func(other chan func(apply.Following)) bool { return other == changes })
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *cluster) isDown() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.down != nil
+}
+
+func (c *cluster) setDown(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.down = err
+}
+
+func (c *cluster) Events(context.Context, string) ([]kube.Object, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.events, nil
+}
+
+func (c *cluster) Summary(context.Context, string) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls["summary"]++
+	return []byte(`{"pods": [{"podRef": {"name": "i-1"}, "cpu": {"usageNanoCores": 250000000, "usageCoreNanoSeconds": 3000000000}, "memory": {"workingSetBytes": 42}, "ephemeral-storage": {"usedBytes": 7}}]}`), nil
+}
+
+// podLog is the log of a container.
+type podLog struct {
+	lines []string
+	ended bool
+}
+
+// Logs gives the lines that there are. The end of a container is that of its log.
+func (c *cluster) Logs(ctx context.Context, pod, _ string, _ time.Time) (io.ReadCloser, error) {
+	r, w := io.Pipe()
+	go func() {
+		for n := 0; ctx.Err() == nil; {
+			c.mu.Lock()
+			l := c.logs[pod]
+			var more []string
+			ended := l == nil
+			if l != nil {
+				more, ended = l.lines[n:], l.ended
+			}
+			c.mu.Unlock()
+			for _, line := range more {
+				if _, err := io.WriteString(w, line+"\n"); err != nil {
+					return
+				}
+				n++
+			}
+			if ended {
+				_ = w.Close()
+				return
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		_ = w.CloseWithError(ctx.Err())
+	}()
+	return r, nil
+}
+
+// says writes a line to the log of a pod.
+func (c *cluster) says(pod, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.logs[pod] == nil {
+		c.logs[pod] = &podLog{}
+	}
+	c.logs[pod].lines = append(c.logs[pod].lines, time.Now().UTC().Format(time.RFC3339Nano)+" "+text)
+}
+
+// begins makes the container of a pod run.
+func (c *cluster) begins(pod string, started, ready bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set(pod, func(o kube.Object) {
+		o.Map("spec")["nodeName"] = "n"
+		o["status"] = doc{"phase": "Running", "podIP": "10.0.0.9", "conditions": []any{doc{"type": "Ready", "status": map[bool]string{true: "True", false: "False"}[ready]}},
+			"containerStatuses": []any{doc{"name": "process", "started": started, "state": doc{"running": doc{"startedAt": time.Now().UTC().Format(time.RFC3339)}}}}}
+	})
+}
+
+// exits ends the container of a pod.
+func (c *cluster) exits(pod string, code int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.logs[pod]; l != nil {
+		l.ended = true
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	c.set(pod, func(o kube.Object) {
+		o["status"] = doc{"phase": "Failed", "podIP": "10.0.0.9", "containerStatuses": []any{doc{"name": "process", "started": false,
+			"state": doc{"terminated": doc{"exitCode": code, "reason": "Error", "startedAt": now, "finishedAt": now}}}}}
+	})
+}
+
+// waits says why a pod's container does not start.
+func (c *cluster) waits(pod, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set(pod, func(o kube.Object) {
+		o["status"] = doc{"phase": "Pending", "containerStatuses": []any{doc{"name": "process", "state": doc{"waiting": doc{"reason": reason, "message": "it is absent"}}}}}
+	})
+}
+
+func (c *cluster) left() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, all := range c.objects {
+		names = append(names, slices.Collect(maps.Keys(all))...)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// world is a cell in a test, and what it tells.
+type world struct {
+	*Cell
+	cluster *cluster
+	end     context.CancelFunc
+	ended   chan struct{}
+
+	mu    sync.Mutex
+	told  []string
+	freed int
+}
+
+// run makes a cell of a cluster, and runs it until the test ends.
+func run(t *testing.T, c *cluster, dir string) *world {
+	t.Helper()
+	w := &world{cluster: c, ended: make(chan struct{})}
+	var err error
+	w.Cell, err = New(Config{Presence: lrp.Cell{ID: "edge"}, Owner: "me", Dir: dir, Cluster: c, Logs: w.log, Events: w.event, Freed: func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.freed++
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ctx context.Context
+	ctx, w.end = context.WithCancel(t.Context())
+	go func() {
+		defer close(w.ended)
+		_ = w.Run(ctx)
+	}()
+	t.Cleanup(w.kill)
+	return w
+}
+
+// kill ends the cell; its pods go on.
+func (w *world) kill() {
+	w.end()
+	<-w.ended
+}
+
+func (w *world) log(l lrp.LogLine) { w.tell("%s: %s", l.Target.Source, l.Text) }
+
+func (w *world) event(e lrp.Event) {
+	text := string(e.Type)
+	if e.Type == lrp.EventRunning {
+		text += " at " + e.Address
+	}
+	if e.Type == lrp.EventExited {
+		text += fmt.Sprintf(" %d failed=%t stopped=%t %s", e.Exit.Code, e.Exit.Failed, e.Exit.Stopped, e.Exit.Reason)
+	}
+	w.tell("event %s", strings.TrimSpace(text))
+}
+
+func (w *world) tell(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, fmt.Sprintf(format, args...))
+}
+
+// take is what was told since it was asked last.
+func (w *world) take() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := strings.Join(w.told, "\n")
+	w.told = nil
+	return text
+}
+
+// container is an instance of an app.
+func container(guid string) lrp.Container {
+	return lrp.Container{GUID: guid, Kind: lrp.KindInstance, ProcessGUID: "p", RunInfo: lrp.RunInfo{
+		RootFS: "docker://registry.example.com/web:1", Action: lrp.Run{Path: "/web"}.Action(), MemoryMB: 64, LogRateLimitByte: -1, Env: []lrp.EnvVar{{Name: "A", Value: "b"}},
+		Files: []lrp.File{{Path: "db/type", Content: []byte("x")}}, Log: lrp.LogTarget{GUID: "app", Source: "APP/PROC/WEB", Tags: map[string]string{"app_name": "shop"}}}}
+}

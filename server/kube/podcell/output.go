@@ -1,0 +1,239 @@
+package podcell
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"cupola/runtime/fault"
+	"cupola/runtime/lrp"
+	"cupola/server/kube"
+)
+
+// output is what an instance's processes write: the cluster's log of each container. How far it
+// was read is kept in a file, so that the next daemon goes on there.
+type output struct {
+	reading sync.WaitGroup
+	cancel  context.CancelFunc // nil before the first
+	file    string
+
+	mu     sync.Mutex
+	readBy map[string]bool      // containers that are read
+	ended  bool                 // no more comes
+	read   map[string]time.Time // the time of the last line, by container
+	kept   time.Time
+}
+
+// drainTime bounds how long the end of a log is waited for.
+const drainTime = 5 * time.Second
+
+// keepEvery is how often is written how far logs were read: a killed daemon's successor logs
+// the lines since then again.
+const keepEvery = time.Second
+
+// maxLine is the most of a line that is logged at once, as on other cells.
+const maxLine = 61440
+
+// load reads how far an earlier daemon was.
+func (o *output) load(i *instance) {
+	text, err := os.ReadFile(filepath.Join(i.cell.cfg.Dir, i.guid))
+	if err == nil {
+		_ = json.Unmarshal(text, &o.read)
+	}
+}
+
+// follow reads the logs of the containers that have started.
+func (o *output) follow(ctx context.Context, i *instance, s kube.InstanceState) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cancel == nil {
+		o.file = filepath.Join(i.cell.cfg.Dir, i.guid)
+		ctx, o.cancel = context.WithCancel(ctx)
+		o.readBy = map[string]bool{}
+		if o.read == nil {
+			o.read = map[string]time.Time{}
+		}
+	}
+	o.ended = o.ended || s.Phase == lrp.PhaseExited
+	for _, name := range s.Started {
+		if o.readBy[name] {
+			continue
+		}
+		o.readBy[name] = true
+		o.reading.Go(fault.Func("podcell", func() { i.readLog(ctx, name) }))
+	}
+}
+
+// drain waits until all was read of what has ended.
+func (o *output) drain() {
+	o.mu.Lock()
+	o.ended = true
+	cancel := o.cancel
+	o.mu.Unlock()
+	if cancel == nil {
+		return
+	}
+	late := time.AfterFunc(drainTime, cancel)
+	o.reading.Wait()
+	late.Stop()
+	cancel()
+}
+
+// close looks away.
+func (o *output) close() {
+	o.mu.Lock()
+	cancel := o.cancel
+	o.mu.Unlock()
+	if cancel != nil {
+		cancel()
+		o.reading.Wait()
+	}
+}
+
+func (o *output) remove() {
+	if o.file != "" {
+		_ = os.Remove(o.file)
+	}
+}
+
+func (o *output) isEnded() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ended
+}
+
+func (o *output) until(container string) time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.read[container]
+}
+
+// note notes that a line was logged.
+func (o *output) note(container string, at time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.read[container] = at
+	if time.Since(o.kept) >= keepEvery {
+		o.keep()
+	}
+}
+
+// keep writes the file. The caller has mu.
+func (o *output) keep() {
+	o.kept = time.Now()
+	text, err := json.Marshal(o.read)
+	if err == nil {
+		err = os.WriteFile(o.file+".new", text, 0o600)
+	}
+	if err == nil {
+		_ = os.Rename(o.file+".new", o.file)
+	}
+}
+
+// lastTries is how often the log of a container that has ended is asked for.
+const lastTries = 3
+
+// readLog logs the lines of a container until it has ended.
+func (i *instance) readLog(ctx context.Context, container string) {
+	defer func() {
+		i.output.mu.Lock()
+		defer i.output.mu.Unlock()
+		i.output.keep()
+	}()
+	wait, more := 100*time.Millisecond, lastTries
+	for ctx.Err() == nil {
+		ended := i.output.isEnded() // before it is read: what is read after the end is all
+		from, err := i.cell.cfg.Cluster.Logs(ctx, i.guid, container, i.output.until(container))
+		if err == nil {
+			var n int
+			n, err = i.readLines(from, container)
+			_ = from.Close()
+			if n > 0 {
+				wait = 100 * time.Millisecond
+			}
+		}
+		if ended {
+			if more--; errors.Is(err, io.EOF) || more == 0 {
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, drainTime)
+	}
+}
+
+// readLines logs the lines that were not logged before, and counts them.
+func (i *instance) readLines(from io.Reader, container string) (n int, err error) {
+	source, last := i.sourceOf(container), i.output.until(container)
+	for r := bufio.NewReaderSize(from, maxLine+64); ; {
+		line, err := r.ReadSlice('\n')
+		if len(line) == 0 || err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		stamp, text, _ := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(" "))
+		at, malformed := time.Parse(time.RFC3339Nano, string(stamp))
+		if malformed != nil { // the rest of a line that was too long
+			at, text = last, bytes.TrimRight(line, "\r\n")
+		} else if !at.After(last) {
+			continue
+		}
+		last = at
+		if out := i.limiter.Limit(text, time.Now()); len(out) > 0 {
+			n++
+			i.cell.cfg.Logs(lrp.LogLine{Target: i.logTarget(source), At: at, Text: bytes.Clone(out)})
+		}
+		i.output.note(container, at)
+	}
+}
+
+func (i *instance) sourceOf(container string) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if s := i.record.Sources[container]; s != "" {
+		return s
+	}
+	return i.spec.Log.Source
+}
+
+// logTarget is under which name the output of a source is logged. All lines of a source share
+// their tags.
+func (i *instance) logTarget(source string) lrp.LogTarget {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	target := i.record.Container.Log
+	target.Source = source
+	tags := i.tags[source]
+	if tags == nil {
+		tags = maps.Clone(i.cell.cfg.LogTags)
+		if tags == nil {
+			tags = map[string]string{}
+		}
+		tags["index"] = i.cell.pods.Cell
+		maps.Copy(tags, i.record.Container.Log.Tags)
+		if source != "" {
+			tags["source_type"] = source
+		}
+		if i.tags == nil {
+			i.tags = map[string]map[string]string{}
+		}
+		i.tags[source] = tags
+	}
+	target.Tags = tags
+	return target
+}
+
+// line logs text under the container's name, as coming from source.
+func (i *instance) line(source string, isErr bool, text string) {
+	i.cell.cfg.Logs(lrp.LogLine{Target: i.logTarget(source), At: time.Now(), Err: isErr, Text: []byte(text)})
+}
