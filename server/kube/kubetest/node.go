@@ -27,6 +27,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"cupola/server/kube"
@@ -180,15 +181,15 @@ func (n *Node) configure() {
 	n.write("resolv.conf", "nameserver "+n.Host()+"\n") // an empty one would be the machine's
 	tag, err := name.NewTag(PodImage)
 	if err == nil {
-		err = tarball.WriteToFile(n.dir+"/images/pod", tag, podImage(n.t, n.bin+".pod"))
+		err = tarball.WriteToFile(n.dir+"/images/pod", tag, podImage(n.t, n.bin+".pod", nil))
 	}
 	if err != nil {
 		n.t.Fatal(err)
 	}
 }
 
-// podImage is an image of one static program.
-func podImage(t testing.TB, program string) v1.Image {
+// podImage is an image of one static program, and the arguments that it has by default.
+func podImage(t testing.TB, program string, args []string) v1.Image {
 	t.Helper()
 	text, err := os.ReadFile(program)
 	if err != nil {
@@ -204,7 +205,7 @@ func podImage(t testing.TB, program string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", Config: v1.Config{Entrypoint: []string{"/pod"}}})
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", Config: v1.Config{Entrypoint: []string{"/pod"}, Cmd: args}})
 	if err == nil {
 		image, err = mutate.AppendLayers(image, layer)
 	}
@@ -283,6 +284,18 @@ func Ready(o kube.Object) bool {
 func (n *Node) Ask(pod kube.Object, path string) (string, error) {
 	_, body, err := get(n.t.Context(), http.DefaultTransport, "http://"+pod.Text("status", "podIP")+":8080"+path, http.Header{})
 	return body, err
+}
+
+// PushPod pushes the image of test/kube/pod with arguments to a registry of the node.
+func (n *Node) PushPod(image string, args ...string) {
+	n.t.Helper()
+	tag, err := name.NewTag(image, name.Insecure)
+	if err == nil {
+		err = remote.Write(tag, podImage(n.t, n.bin+".pod", args), remote.WithContext(n.t.Context()))
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 // Registry starts a registry from which the node pulls, without TLS, and returns

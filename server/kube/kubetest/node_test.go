@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	gcr "github.com/google/go-containerregistry/pkg/v1/remote"
-
 	"cupola/server/kube"
 )
 
@@ -47,13 +44,7 @@ func TestNode(t *testing.T) {
 func (n *Node) checkPods(t *testing.T) {
 	t.Helper()
 	remote := n.Registry() + "/team/web:1"
-	tag, err := name.NewTag(remote, name.Insecure)
-	if err == nil {
-		err = gcr.Write(tag, podImage(t, n.bin+".pod"), gcr.WithContext(t.Context()))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	n.PushPod(remote)
 	n.Create("v1", "Pod", pod("web", PodImage, "serve", ":8080"))
 	n.Create("v1", "Pod", pod("pulled", remote, "serve", ":8080"))
 	n.Create("v1", "Pod", pod("crash", PodImage, "exit", "7"))

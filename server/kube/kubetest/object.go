@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"cupola/server/kube"
@@ -74,6 +75,15 @@ func (p *Plane) List(version, kind string) (all []kube.Object) {
 	}
 	slices.SortFunc(all, func(a, b kube.Object) int { return strings.Compare(a.Name(), b.Name()) })
 	return all
+}
+
+// Restrict lets only pods that fit the Pod Security Standard "restricted" into the namespace.
+func (p *Plane) Restrict() {
+	p.t.Helper()
+	const label = `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}`
+	if _, err := p.of("v1", "Namespace").Patch(p.t.Context(), namespace, types.MergePatchType, []byte(label), metav1.PatchOptions{}); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // Claims are the persistent volume claims, sorted, each with its phase.
