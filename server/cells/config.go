@@ -17,9 +17,12 @@ import (
 // Config says into which cells the machine is carved, and what those offer.
 // Its fields are flags of cupola serve.
 type Config struct {
-	Cells     List      `help:"Divide the machine into cells: a YAML list of {name, tags, required_tags, zone, memory, disk, containers, preloaded_rootfses, rootfs_providers}." placeholder:"YAML" env:"CUPOLA_CELLS"`
-	Preloaded Preloaded `name:"preloaded-rootfses" help:"Root filesystems of cells, as YAML: a map of names to stacks, paths or images, or a list of stacks; by default all stacks." placeholder:"YAML" env:"CUPOLA_PRELOADED_ROOTFSES"`
-	Providers []string  `name:"rootfs-providers" help:"Providers of further root filesystems: docker, oci; by default both." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
+	Cells      List      `help:"Divide the machine into cells: a YAML list of {name, tags, required_tags, zone, memory, disk, containers, preloaded_rootfses, rootfs_providers}." placeholder:"YAML" env:"CUPOLA_CELLS"`
+	Preloaded  Preloaded `name:"preloaded-rootfses" help:"Root filesystems of cells, as YAML: a map of names to stacks, paths or images, or a list of stacks; by default all stacks." placeholder:"YAML" env:"CUPOLA_PRELOADED_ROOTFSES"`
+	Kubernetes []string  `help:"Add a cell that is a namespace of a Kubernetes cluster, as NAME=KUBECONFIG[,context=C][,namespace=N][,zone=Z]; only what requires the tag NAME runs on it. A preview. May be repeated." placeholder:"NAME=FILE" sep:"none" env:"CUPOLA_KUBERNETES"`
+	Providers  []string  `name:"rootfs-providers" help:"Providers of further root filesystems: docker, oci; by default both." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
+
+	Clusters []Cluster `kong:"-"` // those of Kubernetes; Normalize reads them
 }
 
 // List is the cells; without one, the machine is one cell.
@@ -105,7 +108,7 @@ func (c *Config) Normalize() error {
 			cell.Providers = c.Providers
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, c.checkClusters())...)
 }
 
 func (cell *Cell) normalize(field string) error {

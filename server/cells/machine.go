@@ -155,11 +155,22 @@ func (m Machine) Aliases() (all []Alias) {
 	return all
 }
 
+// Placed is a cell that containers are placed on.
+type Placed interface {
+	Start(lrp.Container)
+	Stop(guid string)
+	SetFiles(guid string, files []lrp.File) error
+	SetLogTags(guid string, tags map[string]string) error
+	Containers() []lrp.ContainerStatus
+	Stats(guid string) (lrp.Stats, bool)
+	Presence() lrp.Cell
+}
+
 // Use lists the cells with what their containers use of them. A cell that is
 // leaving is left out once nothing runs on it.
-func Use(executor *cell.Cell) []lrp.CellUse {
+func Use(cells []Placed) []lrp.CellUse {
 	all := []lrp.CellUse{}
-	for _, p := range executor.Parts() {
+	for _, p := range cells {
 		u := lrp.CellUse{Cell: p.Presence()}
 		for _, s := range p.Containers() {
 			u.UsedMemoryMB, u.UsedDiskMB, u.UsedContainers = u.UsedMemoryMB+s.MemoryMB, u.UsedDiskMB+s.DiskMB, u.UsedContainers+1

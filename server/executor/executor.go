@@ -32,6 +32,7 @@ import (
 	"cupola/server/datadir"
 	"cupola/server/dns"
 	"cupola/server/images"
+	"cupola/server/kube/podcell"
 	"cupola/server/loggregator"
 	"cupola/server/sleep"
 	"cupola/store"
@@ -60,6 +61,7 @@ type Executor struct {
 	Identities *identity.Authority
 	Users      cell.Users // of the host, for each container
 	Cell       *cell.Cell
+	Pods       []*podcell.Cell // clusters of Kubernetes
 
 	machine cells.Machine
 }
@@ -90,7 +92,7 @@ func (e *Executor) ACMEConfig() acme.Config {
 }
 
 // CellUse returns the logical cells and what they use.
-func (e *Executor) CellUse() []lrp.CellUse { return cells.Use(e.Cell) }
+func (e *Executor) CellUse() []lrp.CellUse { return cells.Use(e.Cells()) }
 
 // offerStacks updates what cells offer, once there are cells.
 func (e *Executor) offerStacks() {
@@ -144,14 +146,18 @@ func (e *Executor) OpenCell(ctx context.Context) (err error) {
 	e.Cell, err = cell.New(cell.Config{Dir: e.Dir.Path("cell"), Presence: e.machine.Presence(), Parts: e.machine.Parts(), Containers: cell.Engine(e.Containers), Network: e.containerNetwork(), RootFS: e.Roots, Images: e.Roots.Images,
 		Files: e.Files, Users: e.Users, Artifacts: artifacts, Identities: e.Identities, TLSPorts: tlsPorts,
 		Volumes: e.Volumes, Blob: e.Blobs.Path, Layer: e.Roots.Images.BlobPath, Keep: e.keep, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log})
-	if err == nil {
-		e.Logs.InstanceTags = e.Cell.LogTags
+	if err != nil {
+		return err
 	}
-	return err
+	e.Logs.InstanceTags = e.logTags
+	return e.openPods()
 }
 
 // Freeze stops the processes of an instance where they are.
 func (e *Executor) Freeze(ctx context.Context, instanceGUID string) error {
+	if e.podsWith(instanceGUID) != nil {
+		return sleep.ErrNoFreezer
+	}
 	err := e.Cell.Freeze(ctx, instanceGUID)
 	if errors.Is(err, container.ErrNoFreezer) {
 		return sleep.ErrNoFreezer
@@ -168,6 +174,9 @@ func (e *Executor) keep(ctx context.Context, name string, f *os.File) (lrp.Blob,
 // Start runs the parts in a group until live ends.
 func (e *Executor) Start(live context.Context, group *errgroup.Group) {
 	group.Go(fault.ErrFunc("cell", func() error { return e.Cell.Run(live) }))
+	for _, p := range e.Pods {
+		group.Go(fault.Loop(live, "pods", p.Run))
+	}
 	if e.Names != nil {
 		group.Go(fault.Loop(live, "dns", e.Names.Run))
 	}

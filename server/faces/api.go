@@ -18,7 +18,7 @@ import (
 func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 	x := f.Executor
 	c := api.Config{
-		Store: x.Store, Blobs: x.Blobs, Log: x.Log, Authenticate: f.UAA.Verify, Slots: f.slots, Stats: x.Cell.Stats,
+		Store: x.Store, Blobs: x.Blobs, Log: x.Log, Authenticate: f.UAA.Verify, Slots: f.slots, Stats: x.Stats,
 		Asleep:   f.Router.Asleep,
 		Routed:   func(ctx context.Context) { _ = l.Ingress.Current(ctx) }, // its only error is ctx's
 		LogShown: x.Logs.Cache.Shown, WhyCrashed: x.Logs.WhyCrashed,

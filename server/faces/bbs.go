@@ -12,13 +12,13 @@ func newBBS(l *loops.Loops) *bbs.Server {
 	return bbs.New(bbs.Config{Store: x.Store, Rows: l.Desired, Look: l.Reconcile.Look, Log: x.Log,
 		Apps: l.Reconcile.Apps,
 		Cells: func() (all []lrp.Cell) {
-			for _, p := range x.Cell.Parts() {
+			for _, p := range x.Cells() {
 				all = append(all, p.Presence())
 			}
 			return all
 		},
 		Containers: func(cellID string) []lrp.ContainerStatus {
-			for _, p := range x.Cell.Parts() {
+			for _, p := range x.Cells() {
 				if p.Presence().ID == cellID {
 					return p.Containers()
 				}

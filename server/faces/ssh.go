@@ -42,7 +42,7 @@ func (f *Faces) OpenSSH(context.Context) error {
 		},
 		Hold: func(ctx context.Context, appGUID string) (func(), error) { return f.Router.Hold(ctx, appGUID) },
 		Attach: func(ctx context.Context, instanceGUID string) (io.ReadWriteCloser, error) {
-			return x.Cell.Attach(ctx, instanceGUID, contract.Helper, contract.CommandSSHD)
+			return x.Attach(ctx, instanceGUID, contract.Helper, contract.CommandSSHD)
 		}})
 	return nil
 }

@@ -77,7 +77,7 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: x.Images.Pull, BBS: l.Desired, Sources: sources, StackVersion: l.stackVersion(),
 		Observe: observe, Logs: x.Logs.Line, Log: x.Log})
 	l.Sleep = sleep.New(sleep.Config{Store: x.Store, Router: r, Wish: cf.SleepWish{After: x.SleepAfter, StopAfter: x.SleepStopAfter},
-		Freeze: x.Freeze, Thaw: x.Cell.Thaw, Containers: x.Cell.Containers, Routed: l.Ingress.Current, Logs: x.Logs.Line, Log: x.Log})
+		Freeze: x.Freeze, Thaw: x.Cell.Thaw, Containers: x.AllContainers, Routed: l.Ingress.Current, Logs: x.Logs.Line, Log: x.Log})
 	r.SetWake(l.Sleep.Wake)
 	l.Brokers, err = newBrokers(x)
 	return err
@@ -120,9 +120,9 @@ func (l *Loops) hasDataStack() bool {
 	return ok
 }
 
-// cells are the logical cells, which drain what they stop until ctx ends.
+// cells are all cells, which drain what they stop until ctx ends.
 func (l *Loops) cells(ctx context.Context) (all []reconcile.Cell) {
-	for _, p := range l.Executor.Cell.Parts() {
+	for _, p := range l.Executor.Cells() {
 		all = append(all, reconcile.Draining(ctx, p, l.Ingress.Settle))
 	}
 	return all

@@ -1,0 +1,84 @@
+package cells
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"cupola/rootfs/reference"
+	"cupola/runtime/lrp"
+)
+
+// Cluster is a namespace of a Kubernetes cluster that is a cell.
+type Cluster struct {
+	Name       string // the cell's, and the tag that it requires
+	Kubeconfig string // a file
+	Context    string // "" is the current one
+	Namespace  string // "" is the context's
+	Zone       string // "" is DefaultZone
+}
+
+// clusterHelp is the form of --kubernetes.
+const clusterHelp = "give NAME=KUBECONFIG, and after commas context=, namespace= and zone="
+
+// namePattern is that of names of cells that are labels of Kubernetes, too.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
+
+// ParseCluster reads a value of --kubernetes.
+func ParseCluster(s string) (Cluster, error) {
+	fields := strings.Split(s, ",")
+	var c Cluster
+	c.Name, c.Kubeconfig, _ = strings.Cut(fields[0], "=")
+	switch {
+	case !namePattern.MatchString(c.Name):
+		return c, fmt.Errorf("invalid --kubernetes %q: the name may have up to 63 letters, digits, '.', '_' and '-', and begins and ends with a letter or digit; %s", s, clusterHelp)
+	case c.Kubeconfig == "":
+		return c, fmt.Errorf("invalid --kubernetes %q: there is no kubeconfig; %s", s, clusterHelp)
+	}
+	for _, f := range fields[1:] {
+		key, value, _ := strings.Cut(f, "=")
+		to := map[string]*string{"context": &c.Context, "namespace": &c.Namespace, "zone": &c.Zone}[key]
+		if to == nil || value == "" || *to != "" {
+			return c, fmt.Errorf("invalid --kubernetes %q: invalid %q; %s", s, f, clusterHelp)
+		}
+		*to = value
+	}
+	if c.Zone == "" {
+		c.Zone = DefaultZone
+	}
+	if !cellPattern.MatchString(c.Zone) {
+		return c, fmt.Errorf("invalid --kubernetes %q: the zone may have up to 63 letters, digits, '.', '_' and '-'", s)
+	}
+	return c, nil
+}
+
+// Presence is the cell of a cluster, without what its nodes have. Only what requires its name
+// as a tag runs on it.
+func (c Cluster) Presence() lrp.Cell {
+	tags := []string{strings.ToLower(c.Name)}
+	return lrp.Cell{ID: c.Name, Tags: tags, RequiredTags: tags, Zone: c.Zone, RootFSProviders: []string{string(reference.SchemeDocker)}}
+}
+
+// checkClusters reads the clusters. No other cell has the name of one.
+func (c *Config) checkClusters() error {
+	var faults []error
+	taken := map[string]bool{}
+	for _, cell := range c.Cells {
+		taken[strings.ToLower(cell.Name)] = true
+	}
+	if len(c.Cells) == 0 {
+		taken[cellID] = true
+	}
+	c.Clusters = nil
+	for _, s := range c.Kubernetes {
+		cluster, err := ParseCluster(s)
+		if err == nil && taken[strings.ToLower(cluster.Name)] {
+			err = fmt.Errorf("invalid --kubernetes %q: another cell is named %s; give each its own name", s, cluster.Name)
+		}
+		taken[strings.ToLower(cluster.Name)] = true
+		faults = append(faults, err)
+		c.Clusters = append(c.Clusters, cluster)
+	}
+	return errors.Join(faults...)
+}

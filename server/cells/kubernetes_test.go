@@ -1,0 +1,67 @@
+package cells
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"cupola/runtime/lrp"
+)
+
+func TestParseCluster(t *testing.T) {
+	for text, want := range map[string]Cluster{
+		"edge=/etc/kube": {Name: "edge", Kubeconfig: "/etc/kube", Zone: DefaultZone},
+		"edge=/etc/a=b,namespace=cf,zone=z2,context=x": {Name: "edge", Kubeconfig: "/etc/a=b", Namespace: "cf", Zone: "z2", Context: "x"},
+	} {
+		if got, err := ParseCluster(text); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "edge", "edge=", "=/etc/kube", "-x=/k", "x-=/k", "a b=/k", "edge=/k,", "edge=/k,contxt=x", "edge=/k,context=", "edge=/k,context=a,context=b", "edge=/k,zone=a b"} {
+		if c, err := ParseCluster(text); err == nil || !strings.HasPrefix(err.Error(), "invalid --kubernetes ") {
+			t.Errorf("%q: got %+v, %v; want an error that names the flag", text, c, err)
+		}
+	}
+}
+
+func FuzzParseCluster(f *testing.F) {
+	f.Add("edge=/etc/kube,context=a,namespace=b,zone=c")
+	f.Add("=,=")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseCluster(text)
+		if err == nil && (c.Name == "" || c.Kubeconfig == "" || c.Zone == "") {
+			t.Errorf("%q: got %+v without an error", text, c)
+		}
+	})
+}
+
+// Nothing gets to a cluster that does not ask for it.
+func TestClusterTakesOnlyWhatRequiresIt(t *testing.T) {
+	c := Cluster{Name: "Edge"}.Presence()
+	if c.Suits(lrp.Constraint{}) || c.Suits(lrp.Constraint{Require: []string{"other"}}) || !c.Suits(lrp.Constraint{Require: []string{"edge"}}) {
+		t.Errorf("%+v suits what does not require it, or not what does", c)
+	}
+}
+
+func TestClustersHaveTheirOwnNames(t *testing.T) {
+	for _, c := range []Config{
+		{Kubernetes: []string{"cupola=/k"}},
+		{Kubernetes: []string{"a=/k", "A=/k"}},
+		{Kubernetes: []string{"b=/k"}, Cells: List{{Name: "B"}}},
+	} {
+		if err := c.Normalize(); err == nil || !strings.Contains(err.Error(), "another cell is named") {
+			t.Errorf("%v: got %v", c.Kubernetes, err)
+		}
+	}
+	c := Config{Kubernetes: []string{"a=/k", "cupola=/k"}, Cells: List{{Name: "b"}}}
+	if err := c.Normalize(); err != nil {
+		t.Error(err)
+	}
+	var names []string
+	for _, cluster := range c.Clusters {
+		names = append(names, cluster.Name)
+	}
+	if want := []string{"a", "cupola"}; !reflect.DeepEqual(names, want) {
+		t.Errorf("got %v; want %v", names, want)
+	}
+}

@@ -1,0 +1,91 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"cupola/runtime/lrp"
+	"cupola/server/cells"
+	"cupola/server/kube/podcell"
+	"cupola/server/loggregator"
+)
+
+// openPods opens the cells that are clusters.
+func (e *Executor) openPods() error {
+	if len(e.Clusters) == 0 {
+		return nil
+	}
+	dir := e.Dir.Path("kubernetes")
+	owner, err := podcell.OwnerIn(dir)
+	if err != nil {
+		return err
+	}
+	for _, of := range e.Clusters {
+		c, err := podcell.Open(of, podcell.Config{Owner: owner, Dir: filepath.Join(dir, of.Name), Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log})
+		if err != nil {
+			return fmt.Errorf("--kubernetes %s: %w", of.Name, err)
+		}
+		e.Pods = append(e.Pods, c)
+	}
+	return nil
+}
+
+// Cells are all cells: the parts of this machine, and clusters.
+func (e *Executor) Cells() (all []cells.Placed) {
+	for _, p := range e.Cell.Parts() {
+		all = append(all, p)
+	}
+	for _, p := range e.Pods {
+		all = append(all, p)
+	}
+	return all
+}
+
+// AllContainers are those of all cells.
+func (e *Executor) AllContainers() []lrp.ContainerStatus {
+	all := e.Cell.Containers()
+	for _, p := range e.Pods {
+		all = append(all, p.Containers()...)
+	}
+	return all
+}
+
+// Stats is what a container uses, on whichever cell it is.
+func (e *Executor) Stats(guid string) (lrp.Stats, bool) {
+	if p := e.podsWith(guid); p != nil {
+		return p.Stats(guid)
+	}
+	return e.Cell.Stats(guid)
+}
+
+// errNoShell is of an instance that cannot be entered.
+var errNoShell = errors.New("instances on a Kubernetes cell cannot be entered; see docs/kubernetes.md")
+
+// Attach runs a further process in a container, as cell.Cell does.
+func (e *Executor) Attach(ctx context.Context, guid string, args ...string) (io.ReadWriteCloser, error) {
+	if e.podsWith(guid) != nil {
+		return nil, errNoShell
+	}
+	return e.Cell.Attach(ctx, guid, args...)
+}
+
+// logTags are the tags of a container's measurements, on whichever cell it is.
+func (e *Executor) logTags(guid string) map[string]string {
+	if p := e.podsWith(guid); p != nil {
+		return p.LogTags(guid)
+	}
+	return e.Cell.LogTags(guid)
+}
+
+// podsWith is the cluster that has a container; nil of none.
+func (e *Executor) podsWith(guid string) *podcell.Cell {
+	for _, p := range e.Pods {
+		if p.Has(guid) {
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,19 @@
+package podcell
+
+import (
+	"cupola/server/cells"
+	"cupola/server/kube/apply"
+)
+
+// Open makes a Cell of a cluster. It asks the cluster nothing yet.
+func Open(of cells.Cluster, cfg Config) (*Cell, error) {
+	log := cfg.Log
+	cluster, err := apply.Open(apply.Config{Kubeconfig: of.Kubeconfig, Context: of.Context, Namespace: of.Namespace, Warn: func(text string) {
+		log.Debug("cluster warns", "cell", of.Name, "text", text)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	cfg.Cluster, cfg.Presence = cluster, of.Presence()
+	return New(cfg)
+}

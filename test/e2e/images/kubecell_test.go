@@ -1,0 +1,118 @@
+package images
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"cupola/server/kube/kubetest"
+	"cupola/test/e2e"
+)
+
+// TestAppOnKubernetesCell runs a docker app on a cell that is a cluster: it answers, scales,
+// logs; it goes on without the daemon, whose successor has the same pods; a
+// pod that the cluster takes away has a successor; one that
+// exits crashes as on other cells; and nothing is left of apps that were deleted.
+func TestAppOnKubernetesCell(t *testing.T) {
+	t.Parallel()
+	binary, n := e2e.NeedBinary(t), kubetest.StartNode(t)
+	n.Restrict()
+	registry := n.Registry()
+	n.PushPod(registry+"/team/web:1", "serve", ":8080")
+	d := e2e.StartDaemon(t, binary, "--plain-http", registry, "--kubernetes", "edge="+n.Kubeconfig)
+	placeOn(d, "edge")
+	d.Flag("diego_docker", true)
+	if fault := d.PushDocker(t, "shop", registry+"/team/web:1", ""); fault != "" {
+		t.Fatal(fault)
+	}
+	d.MapRoute(t, "shop")
+	only := d.Running("shop", "web", 1)[0]
+	d.Answers("shop", only.InstanceGUID) // the name of its host
+	d.Logged("shop", "listening at :8080")
+	if got := podNames(n); !slices.Equal(got, []string{only.InstanceGUID}) {
+		t.Fatalf("the cluster has the pods %v; want %s", got, only.InstanceGUID)
+	}
+
+	d.ScaleTo("shop", 3)
+	was := e2e.GUIDs(d.Running("shop", "web", 3))
+	d.Kill()
+	for _, pod := range n.List("v1", "Pod") {
+		if body, err := n.Ask(pod, "/"); err != nil || strings.TrimSpace(body) != pod.Name() {
+			t.Errorf("pod %s answers %q, %v without a daemon", pod.Name(), body, err)
+		}
+	}
+	d.Start()
+	if is := e2e.GUIDs(d.Running("shop", "web", 3)); !slices.Equal(is, was) {
+		t.Errorf("the next daemon has the instances %v; want %v", is, was)
+	}
+	for _, guid := range was {
+		d.Answers("shop", guid)
+	}
+
+	d.ScaleTo("shop", 1)
+	n.Until("the pods of instances that were stopped are gone", func() bool { return len(n.List("v1", "Pod")) == 1 })
+	taken := d.Running("shop", "web", 1)[0].InstanceGUID
+	n.Delete("v1", "Pod")
+	n.Until("the pod has a successor", func() bool {
+		list := d.Stats("shop", "web")
+		return len(list) == 1 && list[0].State == "RUNNING" && list[0].InstanceGUID != taken
+	})
+	d.Answers("shop", d.Stats("shop", "web")[0].InstanceGUID)
+
+	n.PushPod(registry+"/team/crash:1", "exit", "7")
+	checkCrash(t, d, registry+"/team/crash:1")
+
+	d.Deleted("shop")
+	n.Until("nothing is left of the apps", func() bool { return len(n.List("v1", "Pod"))+len(n.List("v1", "Secret")) == 0 })
+}
+
+// placeOn makes the apps of the space run on the cell.
+func placeOn(d *e2e.Daemon, cell string) {
+	d.T.Helper()
+	for _, args := range [][]string{{"create", cell, "--require", cell}, {"assign", cell, "cupola", "dev"}} {
+		if out, err := d.Run(append([]string{"placement-pools"}, args...)...); err != nil {
+			d.T.Fatalf("%v\n%s", err, out)
+		}
+	}
+}
+
+// checkCrash runs an app whose process exits, until it is not started at once any longer.
+func checkCrash(t *testing.T, d *e2e.Daemon, image string) {
+	t.Helper()
+	if fault := d.PushDocker(t, "crash", image, ""); fault != "" {
+		t.Fatal(fault)
+	}
+	e2e.Eventually(t, kubetest.Patience, func() string {
+		if list := d.Stats("crash", "web"); len(list) != 1 || list[0].State != "CRASHED" {
+			return fmt.Sprintf("the app that exits is %+v", list)
+		}
+		return ""
+	})
+	d.Logged("crash", "Exit status 7")
+	var events struct {
+		Resources []struct {
+			Data struct {
+				Exit string `json:"exit_description"`
+				Cell string `json:"cell_id"`
+			}
+		}
+	}
+	d.API("GET", "/v3/audit_events?types=audit.app.process.crash", nil, &events)
+	for _, e := range events.Resources {
+		if e.Data.Exit != "APP/PROC/WEB: Exited with status 7" || e.Data.Cell != "edge" {
+			t.Errorf("got the crash %+v", e)
+		}
+	}
+	if len(events.Resources) != 3 {
+		t.Errorf("got %d crashes; want 3, as Diego has them", len(events.Resources))
+	}
+	d.API("DELETE", "/v3/apps/"+d.App("crash"), nil, nil)
+}
+
+func podNames(n *kubetest.Node) (names []string) {
+	for _, pod := range n.List("v1", "Pod") {
+		names = append(names, pod.Name())
+	}
+	return names
+}
