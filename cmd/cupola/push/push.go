@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -77,7 +78,7 @@ type App struct {
 }
 
 // manifest is the manifest to apply: that of the app's directory, if it has
-// one, with what the command line says instead.
+// one, with what the command line says instead. Files become those of its path.
 func (a *App) manifest() ([]byte, error) {
 	m := struct {
 		Applications []capi.Doc `yaml:"applications"`
@@ -97,6 +98,11 @@ func (a *App) manifest() ([]byte, error) {
 		a.Name = name
 	}
 	one["name"] = a.Name
+	if dir, ok := one["path"].(string); ok {
+		if a.Files, err = below(a.Files, dir); err != nil {
+			return nil, err
+		}
+	}
 	if len(a.buildpacks) > 0 {
 		one["buildpacks"] = a.buildpacks
 	}
@@ -107,6 +113,23 @@ func (a *App) manifest() ([]byte, error) {
 		one["default-route"] = true
 	}
 	return yaml.Marshal(m)
+}
+
+// below is the directory of an app's files, by the manifest's path.
+func below(files fs.FS, dir string) (fs.FS, error) {
+	dir = path.Clean(dir)
+	if !fs.ValidPath(dir) {
+		return nil, fmt.Errorf("path %q of manifest.yml leads out of the pushed directory: use cf push", dir)
+	}
+	switch info, err := fs.Stat(files, dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("path %q of manifest.yml does not exist: build the app first, or correct it", dir)
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, fmt.Errorf("path %q of manifest.yml is a file: cupola push accepts a directory; use cf push", dir)
+	}
+	return fs.Sub(files, dir)
 }
 
 // Pusher pushes an app by the calls that cf push makes.
