@@ -22,7 +22,7 @@ type manifest struct {
 
 func TestEveryAppIsPresentable(t *testing.T) {
 	names := map[string]string{
-		"cnb": "hello-native", "demo": "demo", "go": "hello-go", "java": "hello-java", "java-war": "hello-war", "nginx": "hello-nginx", "node": "hello-node", "php": "hello-php", "postgres": "hello-postgres", "procfile": "hello-procfile", "python": "hello-python",
+		"cnb": "hello-native", "demo": "demo", "dotnet": "hello-dotnet", "go": "hello-go", "java": "hello-java", "java-war": "hello-war", "nginx": "hello-nginx", "node": "hello-node", "php": "hello-php", "postgres": "hello-postgres", "procfile": "hello-procfile", "python": "hello-python",
 		"ruby": "hello-ruby", "static": "hello-static", "websocket": "hello-websocket",
 	}
 	got := map[string]string{}

@@ -54,7 +54,7 @@ func TestStagesRust(t *testing.T) {
 const runtimeConfig = `{"runtimeOptions": {"frameworks": [{"name": "Microsoft.NETCore.App", "version": "8.0.0"}, {"name": "Microsoft.AspNetCore.App", "version": "8.0.0"}]}}`
 
 func TestStagesDotnet(t *testing.T) {
-	fake(t, map[string]string{"dotnet": `if [ "$1" = --list-runtimes ]; then echo "Microsoft.NETCore.App 8.0.11 [/x]"; echo "Microsoft.AspNetCore.App 8.0.11 [/x]"; else echo "ran $1 at $ASPNETCORE_URLS"; fi`})
+	fake(t, map[string]string{"dotnet": `if [ "$1" = --list-runtimes ]; then echo "Microsoft.NETCore.App 8.0.11 [/x]"; echo "Microsoft.AspNetCore.App 8.0.11 [/x]"; else test -x "$DOTNET_ROOT/dotnet" && echo "ran $1 at $ASPNETCORE_URLS"; fi`})
 	t.Run("with the stack's runtime", func(t *testing.T) {
 		s, buildpack, _ := staged(t, map[string]string{"web.runtimeconfig.json": runtimeConfig, "web.dll": ""})
 		a := start(t, s.unpack(), "", "PORT=8080")

@@ -56,6 +56,15 @@ func finalizeDotnet(s *stage) (string, error) {
 	if err := s.checkFrameworks(dotnet, needed); err != nil {
 		return "", err
 	}
+	// For commands such as `dotnet web.dll`, and for the app's own program, which looks for the runtime there.
+	program, err := filepath.EvalSymlinks(dotnet)
+	if err != nil {
+		return "", err
+	}
+	root := quoteShell(filepath.Dir(program))
+	if err := s.profileScript("dotnet-root", "export DOTNET_ROOT="+root+` PATH="$PATH":`+root); err != nil {
+		return "", err
+	}
 	return "exec " + quoteShell(dotnet) + " ./" + quoteShell(name+".dll"), nil
 }
 

@@ -35,6 +35,7 @@ func TestExamples(t *testing.T) {
 		{"websocket", "hello-websocket", "hello from hello-websocket", true},
 		{"java", "hello-java", "hello from hello-java", true},
 		{"nginx", "hello-nginx", "hello from hello-nginx", false},
+		{"dotnet", "hello-dotnet", "hello from hello-dotnet", true},
 	} {
 		t.Run(c.dir, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +59,7 @@ func TestExamples(t *testing.T) {
 // missing, which the app needs on the stack host. But for `make test-all`, that in Go is one that takes less time to compile.
 func builtExample(t *testing.T, name string) string {
 	t.Helper()
-	for _, program := range map[string][]string{"java": {"/usr/bin/javac", "/usr/bin/java"}, "nginx": {"/usr/sbin/nginx"}}[name] {
+	for _, program := range map[string][]string{"java": {"/usr/bin/javac", "/usr/bin/java"}, "nginx": {"/usr/sbin/nginx"}, "dotnet": {"/usr/bin/dotnet"}}[name] {
 		if _, err := os.Stat(program); err != nil {
 			t.Skipf("needs %s", program)
 		}
@@ -67,17 +68,39 @@ func builtExample(t *testing.T, name string) string {
 	if name == "go" && !e2e.Thorough() {
 		return filepath.Join("testdata", "smallgo")
 	}
-	if name != "java" {
+	build := []string{"build.sh"}
+	switch name {
+	default:
 		return dir
+	case "java":
+	case "dotnet":
+		build = append(build, "-p:TargetFramework="+dotnetTarget(t))
 	}
 	built := filepath.Join(t.TempDir(), name)
 	if err := os.CopyFS(built, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("sh", filepath.Join(built, "build.sh")).CombinedOutput(); err != nil {
+	cmd := exec.Command("sh", build...)
+	cmd.Dir = built
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build.sh: %v\n%s", err, out)
 	}
 	return built
+}
+
+// dotnetTarget is what the SDK of this machine builds for without a package from elsewhere: its own version.
+func dotnetTarget(t *testing.T) string {
+	t.Helper()
+	version, err := exec.Command("dotnet", "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	major, minor, _ := strings.Cut(string(version), ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	if major == "3" {
+		return "netcoreapp3." + minor
+	}
+	return "net" + major + "." + minor
 }
 
 // crashAndReturn crashes the only instance, and waits for the one that Diego's
