@@ -288,6 +288,24 @@ func TestListBeforePod(t *testing.T) {
 	})
 }
 
+// What an app writes is never taken for the time of a line, however long it is.
+func TestLongLines(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		w.Start(container(guid))
+		synctest.Wait()
+		long := strings.Repeat("x", maxLine+64-len(time.Now().UTC().Format(time.RFC3339Nano)+" "))
+		c.says(guid, long+"2099-01-01T00:00:00Z of an app")
+		settle(time.Second)
+		c.says(guid, "after it")
+		c.begins(guid, true, true)
+		settle(time.Second)
+		got := w.take()
+		if !strings.Contains(got, "of an app") || strings.Count(got, "after it") != 1 || strings.Contains(got, "2000-01") {
+			t.Errorf("got %.100q … %q", got, got[max(0, len(got)-300):])
+		}
+	})
+}
+
 func TestSetFilesAndTags(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster, w *world) {
 		w.Start(container(guid))

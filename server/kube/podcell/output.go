@@ -176,25 +176,42 @@ func (i *instance) readLog(ctx context.Context, container string) {
 // readLines logs the lines that were not logged before, and counts them.
 func (i *instance) readLines(from io.Reader, container string) (n int, err error) {
 	source, last := i.sourceOf(container), i.output.until(container)
-	for r := bufio.NewReaderSize(from, maxLine+64); ; {
-		line, err := r.ReadSlice('\n')
-		if len(line) == 0 || err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+	r := bufio.NewReaderSize(from, maxLine+64)
+	for rest, old := false, false; ; {
+		text, err := r.ReadSlice('\n')
+		cut := errors.Is(err, bufio.ErrBufferFull)
+		if len(text) == 0 || err != nil && !cut && !errors.Is(err, io.EOF) {
 			return n, err
 		}
-		stamp, text, _ := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(" "))
-		at, malformed := time.Parse(time.RFC3339Nano, string(stamp))
-		if malformed != nil { // the rest of a line that was too long
-			at, text = last, bytes.TrimRight(line, "\r\n")
-		} else if !at.After(last) {
+		text = bytes.TrimRight(text, "\r\n")
+		if !rest { // the rest of a line that was too long has no time
+			var at time.Time
+			if at, text = stamped(text, last); at.After(last) {
+				last, old = at, false
+			} else {
+				old = true
+			}
+		}
+		rest = cut
+		if old {
 			continue
 		}
-		last = at
 		if out := i.limiter.Limit(text, time.Now()); len(out) > 0 {
 			n++
-			i.cell.cfg.Logs(lrp.LogLine{Target: i.logTarget(source), At: at, Text: bytes.Clone(out)})
+			i.cell.cfg.Logs(lrp.LogLine{Target: i.logTarget(source), At: last, Text: bytes.Clone(out)})
 		}
-		i.output.note(container, at)
+		i.output.note(container, last)
 	}
+}
+
+// stamped splits a line from its time, which is otherwise where the cluster gave none.
+func stamped(line []byte, otherwise time.Time) (time.Time, []byte) {
+	stamp, text, _ := bytes.Cut(line, []byte(" "))
+	at, err := time.Parse(time.RFC3339Nano, string(stamp))
+	if err != nil {
+		return otherwise, line
+	}
+	return at, text
 }
 
 func (i *instance) sourceOf(container string) string {
