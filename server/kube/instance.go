@@ -43,6 +43,7 @@ type Record struct {
 	Container   lrp.Container     // as far as recorded goes
 	FilesDigest string            // "" where there is no place for any
 	Files       map[string]string // the keys of their Secret by their paths
+	Pulls       bool              // there are credentials of the image's registry
 	Sources     map[string]string // of the log, by the container of the pod
 }
 
@@ -61,7 +62,7 @@ func Instance(c lrp.Container, o InstanceOptions) (RenderedInstance, error) {
 	if err := p.check(); err != nil {
 		return RenderedInstance{}, err
 	}
-	p.record = Record{Container: recorded(c).container(), FilesDigest: lrp.FilesDigest(c.AllFiles()), Sources: map[string]string{}}
+	p.record = Record{Container: recorded(c).container(), FilesDigest: lrp.FilesDigest(c.AllFiles()), Pulls: c.ImagePassword != "", Sources: map[string]string{}}
 	for n, r := range p.runs {
 		p.record.Sources[containerName(n)] = cmp.Or(r.LogSource, c.Log.Source)
 	}

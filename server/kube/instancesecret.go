@@ -25,10 +25,15 @@ const (
 func SecretName(guid, part string) string { return guid + "-" + part }
 
 // SecretNames are those that an instance may have.
-func SecretNames(r Record) []string {
-	names := []string{SecretName(r.Container.GUID, envPart), SecretName(r.Container.GUID, filesPart), SecretName(r.Container.GUID, pullPart)}
-	for n := 1; n < len(r.Sources); n++ {
+func SecretNames(r Record) (names []string) {
+	for n := range max(len(r.Sources), 1) {
 		names = append(names, SecretName(r.Container.GUID, envPartOf(n)))
+	}
+	if r.Files != nil {
+		names = append(names, SecretName(r.Container.GUID, filesPart))
+	}
+	if r.Pulls {
+		names = append(names, SecretName(r.Container.GUID, pullPart))
 	}
 	return names
 }
