@@ -51,8 +51,9 @@ type Plane struct {
 
 // part is a process of the control plane or of a node.
 type part struct {
-	name  string
-	ended <-chan struct{}
+	name    string
+	process *os.Process
+	ended   <-chan struct{}
 }
 
 // Start starts a control plane with a node in each of the zones z1 and eu-2, on
@@ -139,7 +140,7 @@ func (p *Plane) run(name string, cmd *exec.Cmd) {
 		_ = cmd.Wait()
 		close(ended)
 	}()
-	p.parts = append(p.parts, part{name, ended})
+	p.parts = append(p.parts, part{name, cmd.Process, ended})
 	p.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-ended
@@ -148,6 +149,23 @@ func (p *Plane) run(name string, cmd *exec.Cmd) {
 			p.t.Logf("%s: …%s", name, text[max(0, len(text)-2000):])
 		}
 	})
+}
+
+// Pause stops a part where it is, as a machine does that no longer answers. It goes on with
+// resume.
+func (p *Plane) Pause(name string) (resume func()) {
+	p.t.Helper()
+	for _, part := range p.parts {
+		if part.name != name {
+			continue
+		}
+		if err := part.process.Signal(syscall.SIGSTOP); err != nil {
+			p.t.Fatal(err)
+		}
+		return func() { _ = part.process.Signal(syscall.SIGCONT) }
+	}
+	p.t.Fatalf("there is no part %s", name)
+	return nil
 }
 
 // Get is the API server's answer to a path.
