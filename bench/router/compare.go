@@ -12,13 +12,13 @@ import (
 // compare measures the targets by turns and prints the medians, beside those of the one
 // with the index base. The ratios are medians of those of each round, so that a load that
 // comes and goes tells less.
-func compare(ctx context.Context, targets []*process, base int, connections []int, rounds int, length time.Duration) error {
-	table := report.NewTable("server", "connections", "requests/s", "× nginx", "p99, ms", "× nginx", "CPU, µs/request", "× nginx", "errors")
-	for _, connections := range connections {
+func compare(ctx context.Context, k kind, targets []*process, base, rounds int, length time.Duration) error {
+	table := report.NewTable("server", "connections", "each second", "× nginx", "p99, ms", "× nginx", "CPU, µs for each", "× nginx", "errors")
+	for _, connections := range k.connections {
 		results := make([][]result, len(targets))
 		for range rounds {
 			for i, target := range targets {
-				r, err := runWrk(ctx, target, connections, length)
+				r, err := k.load(ctx, target, connections, length)
 				if err != nil {
 					return err
 				}
@@ -41,10 +41,14 @@ func row(name string, connections int, own, base []result) []string {
 	for _, r := range own {
 		errors += r.errors
 	}
+	latency, times := "–", "–"
+	if own[0].p99 > 0 {
+		latency, times = report.Figure(report.Median(figures(own, p99)), 2), report.Figure(report.Median(ratios(own, base, p99)), 2)
+	}
 	return []string{
 		name, strconv.Itoa(connections),
 		report.Figure(report.Median(figures(own, rate)), 0), report.Figure(report.Median(ratios(own, base, rate)), 2),
-		report.Figure(report.Median(figures(own, p99)), 2), report.Figure(report.Median(ratios(own, base, p99)), 2),
+		latency, times,
 		report.Figure(report.Median(figures(own, cpu)), 1), report.Figure(report.Median(ratios(own, base, cpu)), 2), strconv.Itoa(errors),
 	}
 }

@@ -1,5 +1,6 @@
-// Command router measures cupola's router beside nginx as a plain proxy to the
-// same backend: wrk at 1, 8, 64 and 256 connections by turns, the median of some rounds. It needs wrk and nginx, and uses the loopback only.
+// Command router measures cupola's router beside nginx and haproxy as plain proxies to the
+// same backend: each kind of traffic by turns, the median of some rounds. It needs wrk,
+// h2load, nginx and haproxy, and uses the loopback only.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,15 +24,20 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 5, "how often each is measured")
-	seconds := flag.Int("seconds", 4, "how long each time")
+	seconds := flag.Int("seconds", 2, "how long each time")
+	only := flag.String("only", "", "the kinds of traffic to measure, with commas; empty is all of "+strings.Join(names(kinds("")), ","))
 	serve := flag.String("serve", "", "internal: be the router, for the backend at this address")
 	certificate := flag.String("certificate", "", "internal: the directory of the router's certificate")
+	app := flag.Bool("app", false, "internal: be a backend that takes bodies and websockets")
 	flag.Parse()
 	report.Main(time.Hour, func(ctx context.Context) error {
-		if *serve != "" {
+		switch {
+		case *app:
+			return serveApp()
+		case *serve != "":
 			return serveRouter(*serve, *certificate)
 		}
-		return measure(ctx, *rounds, *seconds)
+		return measure(ctx, *only, *rounds, time.Duration(*seconds)*time.Second)
 	})
 }
 
@@ -57,62 +64,75 @@ func serveRouter(backend, certificate string) error {
 	if err != nil {
 		return err
 	}
+	announce(l)
+	return router.NewServer(r, log, router.Timeouts{}).Serve(r.Ahead(router.Guard(l, secure, gate), router.Direct{}))
+}
+
+// announce says on stdout where a process listens, which ends with its stdin.
+func announce(l net.Listener) {
 	fmt.Println(l.Addr())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	return router.NewServer(r, log, router.Timeouts{}).Serve(r.Ahead(router.Guard(l, secure, gate), router.Direct{}))
 }
 
-func measure(ctx context.Context, rounds, seconds int) error {
+// measure measures the kinds of traffic that only names.
+func measure(ctx context.Context, only string, rounds int, length time.Duration) error {
 	dir, err := os.MkdirTemp("", "bench-router-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	backend, err := startNginx(ctx, dir, "backend", backendConfig)
+	if err := prepare(dir); err != nil {
+		return err
+	}
+	page, err := startNginx(ctx, dir, "backend", func(addr string) string { return backendConfig(addr, dir) })
 	if err != nil {
 		return err
 	}
-	defer backend.stop()
-	if err := comparePlain(ctx, dir, backend, rounds, seconds); err != nil {
+	defer page.stop()
+	app, err := startSelf(ctx, "app", "-app")
+	if err != nil {
 		return err
 	}
-	return compareTLS(ctx, dir, backend, rounds, seconds)
+	defer app.stop()
+	for _, k := range kinds(dir) {
+		if only != "" && !strings.Contains(","+only+",", ","+k.name+",") {
+			continue
+		}
+		backend := page
+		if k.app {
+			backend = app
+		}
+		fmt.Printf("%s, median of %d × %v by turns:\n\n", k.title, rounds, length)
+		if err := k.measure(ctx, dir, backend, rounds, length); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func comparePlain(ctx context.Context, dir string, backend *process, rounds, seconds int) error {
-	nginx, err := startNginx(ctx, dir, "proxy", func(addr string) string { return proxyConfig(addr, backend.addr) })
-	if err != nil {
-		return err
+// measure measures one kind of traffic with each server.
+func (k kind) measure(ctx context.Context, dir string, backend *process, rounds int, length time.Duration) error {
+	certificate := ""
+	if k.secure {
+		certificate = dir
 	}
-	defer nginx.stop()
-	ours, err := startRouter(ctx, backend.addr)
-	if err != nil {
-		return err
+	targets, base := []*process{}, 0
+	if k.direct {
+		targets, base = append(targets, backend), 1
 	}
-	defer ours.stop()
-	fmt.Printf("Requests of a small page, median of %d × %ds by turns:\n\n", rounds, seconds)
-	return compare(ctx, []*process{backend, nginx, ours}, 1, []int{1, 8, 64, 256}, rounds, time.Duration(seconds)*time.Second)
-}
-
-func compareTLS(ctx context.Context, dir string, backend *process, rounds, seconds int) error {
-	if err := makeCertificate(dir); err != nil {
-		return err
+	for _, start := range []func(ctx context.Context, dir, backend, certificate string) (*process, error){startProxy, startHAProxy, startRouter} {
+		p, err := start(ctx, dir, backend.addr, certificate)
+		if err != nil {
+			return err
+		}
+		defer p.stop()
+		p.scheme = scheme(k.secure)
+		targets = append(targets, p)
 	}
-	nginx, err := startNginx(ctx, dir, "secure", func(addr string) string { return secureConfig(addr, backend.addr, dir) })
-	if err != nil {
-		return err
-	}
-	defer nginx.stop()
-	ours, err := startRouter(ctx, backend.addr, "-certificate", dir)
-	if err != nil {
-		return err
-	}
-	defer ours.stop()
-	fmt.Printf("\nThe same with TLS 1.3 to the client, on kept connections:\n\n")
-	return compare(ctx, []*process{nginx, ours}, 0, []int{1, 64}, rounds, time.Duration(seconds)*time.Second)
+	return compare(ctx, k, targets, base, rounds, length)
 }
 
 // waitFor returns once something listens at addr.
@@ -142,12 +162,17 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), nil
 }
 
-func startRouter(ctx context.Context, backend string, args ...string) (*process, error) {
+func startRouter(ctx context.Context, _, backend, certificate string) (*process, error) {
+	return startSelf(ctx, "cupola", "-serve", backend, "-certificate", certificate)
+}
+
+// startSelf starts this program with other arguments.
+func startSelf(ctx context.Context, name string, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, append([]string{"-serve", backend}, args...)...)
+	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -160,7 +185,7 @@ func startRouter(ctx context.Context, backend string, args ...string) (*process,
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{name: "cupola", scheme: scheme(len(args) > 0), pid: cmd.Process.Pid, stop: func() { stdin.Close(); _ = cmd.Wait() }}
+	p := &process{name: name, scheme: scheme(false), pid: cmd.Process.Pid, stop: func() { stdin.Close(); _ = cmd.Wait() }}
 	if _, err := fmt.Fscanln(stdout, &p.addr); err != nil {
 		p.stop()
 		return nil, err
@@ -168,29 +193,44 @@ func startRouter(ctx context.Context, backend string, args ...string) (*process,
 	return p, waitFor(ctx, p.addr)
 }
 
+func startProxy(ctx context.Context, dir, backend, certificate string) (*process, error) {
+	return startNginx(ctx, dir, "nginx", func(addr string) string { return proxyConfig(addr, backend, certificate) })
+}
+
 func startNginx(ctx context.Context, dir, name string, config func(addr string) string) (*process, error) {
+	return startServer(ctx, name, func(addr string) (*exec.Cmd, error) {
+		prefix := filepath.Join(dir, name)
+		if err := os.MkdirAll(prefix, 0o755); err != nil {
+			return nil, err
+		}
+		file := filepath.Join(prefix, "nginx.conf")
+		return exec.CommandContext(ctx, "nginx", "-p", prefix, "-c", file, "-e", "stderr"), os.WriteFile(file, []byte(config(addr)), 0o644)
+	})
+}
+
+func startHAProxy(ctx context.Context, dir, backend, certificate string) (*process, error) {
+	return startServer(ctx, "haproxy", func(addr string) (*exec.Cmd, error) {
+		file := filepath.Join(dir, "haproxy.conf")
+		return exec.CommandContext(ctx, "haproxy", "-db", "-q", "-f", file), os.WriteFile(file, []byte(haproxyConfig(addr, backend, certificate)), 0o644)
+	})
+}
+
+// startServer starts a server at a free address.
+func startServer(ctx context.Context, name string, command func(addr string) (*exec.Cmd, error)) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	prefix := filepath.Join(dir, name)
-	if err := os.MkdirAll(prefix, 0o755); err != nil {
+	cmd, err := command(addr)
+	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(prefix, "nginx.conf")
-	if err := os.WriteFile(file, []byte(config(addr)), 0o644); err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, "nginx", "-p", prefix, "-c", file, "-e", "stderr")
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{name: name, scheme: scheme(name == "secure"), addr: addr, pid: cmd.Process.Pid, stop: func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() }}
-	if name != "backend" {
-		p.name = "nginx"
-	}
+	p := &process{name: name, scheme: scheme(false), addr: addr, pid: cmd.Process.Pid, stop: func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() }}
 	if err := waitFor(ctx, addr); err != nil {
 		p.stop()
 		return nil, err

@@ -18,11 +18,11 @@ type process struct {
 	stop               func()
 }
 
-// result is what one run of wrk says.
+// result is what one run of a load says.
 type result struct {
 	perSecond float64
-	p99       time.Duration
-	cpu       time.Duration // for each request
+	p99       time.Duration // 0: not known
+	cpu       time.Duration // for each request or message
 	errors    int
 }
 
@@ -32,19 +32,22 @@ var (
 	errorPattern = regexp.MustCompile(`Non-2xx or 3xx responses: (\d+)|connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
 )
 
-func runWrk(ctx context.Context, target *process, connections int, length time.Duration) (result, error) {
-	before := cpuTime(target.pid)
-	out, err := exec.CommandContext(ctx, "wrk", "--latency", "-t", strconv.Itoa(min(connections, 2)),
-		"-c", strconv.Itoa(connections), "-d", length.String(), target.scheme+"://"+target.addr+"/").CombinedOutput()
-	if err != nil {
-		return result{}, fmt.Errorf("wrk: %w: %s", err, bytes.TrimSpace(out))
+// wrk asks for a path over HTTP/1.1.
+func wrk(path string, args ...string) load {
+	return func(ctx context.Context, target *process, connections int, length time.Duration) (result, error) {
+		before := cpuTime(target.pid)
+		args := append([]string{"--latency", "-t", strconv.Itoa(min(connections, 2)), "-c", strconv.Itoa(connections), "-d", length.String()}, args...)
+		out, err := exec.CommandContext(ctx, "wrk", append(args, target.scheme+"://"+target.addr+path)...).CombinedOutput()
+		if err != nil {
+			return result{}, fmt.Errorf("wrk: %w: %s", err, bytes.TrimSpace(out))
+		}
+		r, err := parseWrk(out)
+		if err != nil {
+			return r, err
+		}
+		r.cpu = time.Duration(float64(cpuTime(target.pid)-before) / (r.perSecond * length.Seconds()))
+		return r, nil
 	}
-	r, err := parseWrk(out)
-	if err != nil {
-		return r, err
-	}
-	r.cpu = time.Duration(float64(cpuTime(target.pid)-before) / (r.perSecond * length.Seconds()))
-	return r, nil
 }
 
 func parseWrk(out []byte) (result, error) {
