@@ -1,10 +1,13 @@
 package router
 
 import (
+	"bufio"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -116,6 +119,19 @@ func (x *exchange) Write(p []byte) (int, error) {
 
 // Unwrap lets http.ResponseController find the real writer.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// Hijack takes the connection over. What the client has sent after its request comes first;
+// ReverseProxy would lose it.
+func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(x.ResponseWriter).Hijack()
+	if err == nil && rw.Reader.Buffered() > 0 {
+		early, _ := rw.Reader.Peek(rw.Reader.Buffered()) // has no error for what is buffered
+		all := &guard{Conn: conn, early: slices.Clone(early)}
+		all.raw.Store(true)
+		conn = all
+	}
+	return conn, rw, err
+}
 
 // resolve finds the endpoints that may serve the request by the table of now.
 func (x *exchange) resolve() []*endpoint {
