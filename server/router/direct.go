@@ -20,8 +20,8 @@ type Direct struct {
 
 // Ahead serves the plain requests for apps that come on a listener from Guard: it
 // forwards them byte for byte, without net/http. Its Accept gives the connections on
-// which something else comes, from the request on with which it does: HTTP/2, upgrades,
-// requests of reserved hosts, those of routes with a route service, and what may be
+// which something else comes, from the request on with which it does: HTTP/2, large
+// bodies, requests of reserved hosts, those of routes with a route service, and what may be
 // read in two ways. The router answers these, too, as their http.Handler: both ways
 // have the same rules.
 //

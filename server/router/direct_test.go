@@ -100,7 +100,7 @@ func TestPlainRequestsAreDirect(t *testing.T) {
 	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, echo)), {Host: "service.test", ServiceURL: "http://app.test", Endpoints: []Endpoint{endpointOf("192.0.2.1:1", "x", 0)}}, route("h2.test", h2cApp(t, echo))}})
 	for _, text := range []string{
 		"GET /reserved HTTP/1.1\r\nHost: api.test\r\n", "GET /service HTTP/1.1\r\nHost: service.test\r\n", "GET /h2 HTTP/1.1\r\nHost: h2.test\r\n",
-		"POST /chunks HTTP/1.1\r\nHost: app.test\r\nTransfer-Encoding: chunked\r\n", "GET /upgrade HTTP/1.1\r\nHost: app.test\r\nUpgrade: x\r\n",
+		"POST /chunks HTTP/1.1\r\nHost: app.test\r\nTransfer-Encoding: chunked\r\n", "GET /upgrade HTTP/1.1\r\nHost: app.test\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n",
 	} {
 		body := ""
 		if strings.Contains(text, "chunked") {
@@ -337,7 +337,7 @@ func TestUpgradeAfterPlainRequests(t *testing.T) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
 	const plain = "GET / HTTP/1.1\r\nHost: app.test\r\n\r\n"
-	fmt.Fprint(conn, plain+plain+"GET / HTTP/1.1\r\nHost: app.test\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	fmt.Fprint(conn, plain+plain+"POST / HTTP/1.1\r\nHost: app.test\r\nConnection: Upgrade\r\nUpgrade: echo\r\nContent-Length: 0\r\n\r\n")
 	for range 2 {
 		res, err := http.ReadResponse(in, nil)
 		if err != nil {

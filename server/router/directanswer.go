@@ -110,7 +110,7 @@ func (a *directAnswer) readHead() error {
 		case v == wire.Odd:
 			return a.readOdd()
 		}
-		if a.reply.Status >= 200 {
+		if a.reply.Status >= 200 || a.switches(a.reply.Status, a.reply.Header) {
 			a.begun = true
 			return nil
 		}
@@ -152,7 +152,7 @@ func (a *directAnswer) readOdd() error {
 			return errTimeout
 		case err != nil:
 			return fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", err)
-		case res.StatusCode >= 200:
+		case res.StatusCode >= 200 || a.switches(res.StatusCode, res.Header):
 			a.odd, a.begun = res, true
 			return nil
 		}
@@ -165,7 +165,7 @@ func (a *directAnswer) readOdd() error {
 // inform passes a 1xx answer on.
 func (a *directAnswer) inform(status int, h http.Header) error {
 	if status == http.StatusSwitchingProtocols {
-		return fmt.Errorf("backend tried to switch protocol %q when %q was requested", h.Get("Upgrade"), "")
+		return fmt.Errorf("backend tried to switch protocol %q when %q was requested", upgradeOf(h), a.head.Upgrade)
 	}
 	delete(h, "Content-Length")
 	delete(h, "Transfer-Encoding")
@@ -255,6 +255,12 @@ func (a *directAnswer) forward() bool {
 		status, length, h = a.odd.StatusCode, a.odd.ContentLength, a.odd.Header
 	}
 	a.lifted()
+	if status == http.StatusSwitchingProtocols {
+		a.x.answered(status, 0, h)
+		a.refusal.header = h // as below
+		a.tunnel(h)
+		return false
+	}
 	if a.odd != nil || a.reply.Hop {
 		dropHopByHop(h)
 	}

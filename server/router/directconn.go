@@ -294,6 +294,9 @@ func (c *directConn) prepare() {
 	if c.head.Hop {
 		dropHopByHop(c.sending)
 	}
+	if c.head.Upgrade != "" {
+		c.sending["Connection"], c.sending["Upgrade"] = upgradeValue, []string{c.head.Upgrade}
+	}
 	c.x.setForwarded(c.sending)
 	c.x.header = c.sending
 	c.x.sent = time.Now()

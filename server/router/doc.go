@@ -4,6 +4,7 @@
 // in flight keep the endpoint they have.
 //
 // There are two ways to the instances. Ahead (direct.go) forwards plain requests
-// itself; all others come to ServeHTTP by way of net/http, and go on through forwarder
+// itself, and what follows once an instance has switched protocols, as for a websocket
+// (tunnel.go); all others come to ServeHTTP by way of net/http, and go on through forwarder
 // (forward.go). exchange.go, admit.go and what they call are the rules of both.
 package router

@@ -126,7 +126,7 @@ func TestUpgradeEndsScanning(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: app.test\r\nConnection: upgrade\r\nUpgrade: rawecho/1\r\n\r\n")
+	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: app.test\r\nConnection: upgrade\r\nUpgrade: rawecho/1\r\nContent-Length: 0\r\n\r\n")
 	r := bufio.NewReader(conn)
 	res, err := http.ReadResponse(r, nil)
 	if err != nil {

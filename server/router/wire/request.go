@@ -13,13 +13,18 @@ type Request struct {
 	Host   string
 	Length int64 // of the body
 	Close  bool  // the client wants no other answer on the connection
+	// Upgrade is the protocol that the client wants to switch to; "" for none.
+	Upgrade string
+
+	upgrades bool // Connection says so
 }
 
 // Parse reads the head that p begins with, and returns its length.
 //
 // A plain request has the version 1.1, a path for its target, one Host, and lines
-// that end in CR LF; its body has a length. It names no protocol to switch to,
-// expects no 100, has no trailers, and its connection has no headers of its own.
+// that end in CR LF; its body has a length. It expects no 100, has no trailers, and its
+// connection has no headers of its own. One that names a protocol to switch to, which is
+// not HTTP/2, is a GET without a body.
 func (r *Request) Parse(p []byte) (int, Verdict) {
 	first, n, v := line(p)
 	if v != Plain {
@@ -36,11 +41,14 @@ func (r *Request) Parse(p []byte) (int, Verdict) {
 	text := string(p[:end])
 	r.reset()
 	r.Method, r.Target = text[:methodEnd], text[methodEnd+1:targetEnd]
-	r.Host, r.Length, r.Close = "", -1, false
+	r.Host, r.Length, r.Close, r.Upgrade, r.upgrades = "", -1, false, "", false
 	for i, f := range r.fields {
 		if !r.take(r.key(text, i), text[f.value:f.valueEnd]) {
 			return 0, Odd
 		}
+	}
+	if (r.Upgrade != "") != r.upgrades || r.upgrades && (r.Method != "GET" || r.Length >= 0) {
+		return 0, Odd
 	}
 	r.Length = max(r.Length, 0)
 	if r.Host == "" || pragma(r.Header) {
@@ -102,21 +110,43 @@ func (r *Request) take(key, value string) bool {
 		r.Length = n
 		r.add(key, value)
 		return ok
-	case "Transfer-Encoding", "Trailer", "Te", "Upgrade", "Expect", "Proxy-Connection", "Http2-Settings":
+	case "Transfer-Encoding", "Trailer", "Te", "Expect", "Proxy-Connection", "Http2-Settings":
 		return false
 	case "Connection":
 		if _, again := r.Header[key]; again {
 			return false
 		}
-		r.Close = strings.EqualFold(value, "close")
 		r.add(key, value)
-		return r.Close || strings.EqualFold(value, "keep-alive")
+		return r.takeConnection(value)
+	case "Upgrade":
+		again := r.Upgrade != ""
+		r.Upgrade = value
+		r.add(key, value)
+		return !again && protocol(value)
 	case "Content-Type":
 		r.add(key, value)
 		return !strings.HasPrefix(value, "application/grpc")
 	}
 	r.add(key, value)
 	return true
+}
+
+// takeConnection takes what a request says of its connection.
+func (r *Request) takeConnection(value string) bool {
+	one, other, two := strings.Cut(value, ",")
+	if two && strings.EqualFold(one, "keep-alive") { // browsers say so when they upgrade
+		value = strings.TrimLeft(other, " ")
+	}
+	r.upgrades = strings.EqualFold(value, "upgrade")
+	r.Close = strings.EqualFold(value, "close")
+	return r.upgrades || !two && (r.Close || strings.EqualFold(value, "keep-alive"))
+}
+
+// protocol reports whether a client may switch to a protocol without its being read by
+// net/http, which has an eye on HTTP/2.
+func protocol(name string) bool {
+	base, version, _ := strings.Cut(name, "/")
+	return base != "" && all([]byte(base), inToken) && all([]byte(version), inToken) && !strings.Contains(strings.ToLower(name), "h2c")
 }
 
 // digit is the value of a hexadecimal digit; -1 if it is none.

@@ -64,7 +64,19 @@ func TestRequest(t *testing.T) {
 		{"DEL", get + "A: b\x7f\r\n\r\n", Odd},
 		{"name not ASCII", get + "\xc3\xa9: b\r\n\r\n", Odd},
 		{"value not ASCII", get + "A: \xc3\xa9\r\n\r\n", Plain},
-		{"upgrade", get + "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n", Odd},
+		{"upgrade", get + "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n", Plain},
+		{"upgrade of a browser", get + "Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n\r\n", Plain},
+		{"upgrade to a version", get + "Upgrade: SPDY/3.1\r\nConnection: upgrade\r\n\r\n", Plain},
+		{"upgrade to HTTP/2", get + "Connection: Upgrade\r\nUpgrade: H2C\r\n\r\n", Odd},
+		{"upgrade to one of two", get + "Connection: Upgrade\r\nUpgrade: websocket, x\r\n\r\n", Odd},
+		{"upgrade twice", get + "Connection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: websocket\r\n\r\n", Odd},
+		{"upgrade to nothing", get + "Connection: Upgrade\r\nUpgrade:\r\n\r\n", Odd},
+		{"upgrade of the connection alone", get + "Connection: Upgrade\r\n\r\n", Odd},
+		{"upgrade not of the connection", get + "Upgrade: websocket\r\n\r\n", Odd},
+		{"upgrade of a connection that closes", get + "Connection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n", Odd},
+		{"upgrade with a length", get + "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n", Odd},
+		{"upgrade with chunks", get + "Connection: Upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n\r\n", Odd},
+		{"upgrade of a POST", "POST / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", Odd},
 		{"expectation", get + "Content-Length: 1\r\nExpect: 100-continue\r\n\r\n", Odd},
 		{"header of the connection", get + "Connection: close, X-A\r\n\r\n", Odd},
 		{"two of the connection", get + "Connection: close\r\nConnection: close\r\n\r\n", Odd},
@@ -120,6 +132,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("GET /a%20b?c HTTP/1.1\r\nHost: a.test\r\nx-a:  b\t\r\nX-A: c\r\nConnection: Close\r\nCookie: a=b\r\n\r\n")
 	f.Add("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc")
 	f.Add("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+	f.Add("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	var r Request
 	f.Fuzz(func(t *testing.T, text string) {
 		n, v := r.Parse([]byte(text))
