@@ -69,13 +69,17 @@ type progress struct {
 	over  bool
 }
 
+// looks is how often progress is looked for within its limit: a process that is late for one has
+// the time of the others.
+const looks = 8
+
 // watchProgress sets the deadline of writes, and moves it as long as the client takes
 // something.
 func watchProgress(tcp *net.TCPConn, limit time.Duration) *progress {
 	p := &progress{tcp: tcp, limit: limit}
 	p.acked = ackedBy(tcp)
 	_ = tcp.SetWriteDeadline(time.Now().Add(limit)) // fails if it is closed, as writes do then
-	p.timer = time.AfterFunc(limit/2, fault.Func("router", p.look))
+	p.timer = time.AfterFunc(limit/looks, fault.Func("router", p.look))
 	return p
 }
 
@@ -89,7 +93,7 @@ func (p *progress) look() {
 		p.acked = n
 		_ = p.tcp.SetWriteDeadline(time.Now().Add(p.limit)) // likewise
 	}
-	p.timer.Reset(p.limit / 2)
+	p.timer.Reset(p.limit / looks)
 }
 
 func (p *progress) end() {
