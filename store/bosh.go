@@ -5,9 +5,9 @@ import "cupola/store/cf"
 // BOSHDeployments are BOSH's deployments.
 var BOSHDeployments = &Table[cf.BOSHDeployment]{
 	name: "bosh_deployments", singular: "Deployment",
-	columns: "guid, created_at, updated_at, name, version, manifest, provides, consumes, aliases",
+	columns: "guid, created_at, updated_at, name, version, manifest, provides, consumes, aliases, configs",
 	fields: func(v *cf.BOSHDeployment, k *sealer) []any {
-		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Name, &v.Version, sealedBytes{k, &v.Manifest}, sealedBytes{k, &v.Provides}, jsonColumn{&v.Consumes}, sealedBytes{k, &v.Aliases}}
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Name, &v.Version, sealedBytes{k, &v.Manifest}, sealedBytes{k, &v.Provides}, jsonColumn{&v.Consumes}, sealedBytes{k, &v.Aliases}, jsonColumn{&v.Configs}}
 	},
 	resource: func(v *cf.BOSHDeployment) *cf.Resource { return &v.Resource },
 	filters:  map[string]string{"guids": "guid", "names": "name"},

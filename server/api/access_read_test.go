@@ -91,6 +91,8 @@ var looks = map[string]look{
 	"GET /v1/deployments/{name}":                                                 {path: "/v1/deployments/nats", seen: byAll},
 	"GET /v1/deployments/{name}/instances":                                       {path: "/v1/deployments/nats/instances", seen: byAll},
 	"GET /v1/deployments/{name}/variables":                                       {path: "/v1/deployments/nats/variables", seen: byAll},
+	"GET /v1/configs":                                                            {path: "/v1/configs", seen: byAll},
+	"GET /v1/configs/{number}":                                                   {path: "/v1/configs/1", seen: byAll},
 	"GET /v1/releases":                                                           {path: "/v1/releases", seen: byAll},
 	"GET /v1/releases/{name}/{version}":                                          {path: "/v1/releases/nats/1", seen: byAll},
 	"GET /v1/deployment_tasks":                                                   {path: "/v1/deployment_tasks", seen: byAll},

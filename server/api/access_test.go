@@ -64,6 +64,9 @@ var attempts = map[string]attempt{
 	"POST /v1/deployments":                                                   {"/v1/deployments", `{"manifest": "name: nats"}`, 202, platform},
 	"POST /v1/deployments/render":                                            {"/v1/deployments/render", `{"manifest": "name: nats"}`, 200, platform},
 	"POST /v1/deployments/{name}/tasks":                                      {"/v1/deployments/nats/tasks", `{"kind": "start"}`, 202, platform},
+	"POST /v1/configs":                                                       {"/v1/configs", `{"type": "cloud", "name": "x", "content": "azs: []"}`, 201, platform},
+	"DELETE /v1/configs":                                                     {"/v1/configs?type=cloud&name=default", "", 204, platform},
+	"DELETE /v1/configs/{number}":                                            {"/v1/configs/1", "", 204, platform},
 	"POST /v1/releases":                                                      {"/v1/releases", `{"url": "http://releases.test/r.tgz"}`, 201, platform},
 	"DELETE /v1/releases/{name}/{version}":                                   {"/v1/releases/nats/1", "", 204, platform},
 	"DELETE /v1/deployment_tasks/{number}":                                   {"/v1/deployment_tasks/1", "", 200, platform},
@@ -299,6 +302,9 @@ func seedAccess(tx *store.Tx) error {
 		},
 		func() error {
 			return store.BOSHReleases.Insert(tx, &cf.BOSHRelease{Resource: guid("nats-release"), Name: "nats", Version: "1"})
+		},
+		func() error {
+			return store.BOSHConfigs.Insert(tx, &cf.BOSHConfig{Type: "cloud", Name: "default", Content: []byte("azs: []")})
 		},
 		func() error {
 			return store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: guid("nats-1"), Name: "nats"})

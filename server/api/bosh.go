@@ -19,6 +19,12 @@ func viewBOSHDeployment(_ *call, d *cf.BOSHDeployment) doc {
 	return with(resource(d.Resource), doc{"name": d.Name, "version": d.Version})
 }
 
+// viewBOSHFreshness says whether a deployment was made with the configs of now.
+func viewBOSHFreshness(c *call, d *cf.BOSHDeployment) (doc, error) {
+	cloud, runtime, err := director.Freshness(c.Tx, d)
+	return with(viewBOSHDeployment(c, d), doc{"cloud_config": cloud, "runtime_config": runtime}), err
+}
+
 // findBOSHDeployment finds the deployment of {name}, for admins.
 func findBOSHDeployment(c *call) (*cf.BOSHDeployment, error) {
 	if err := c.PermitAdmin(); err != nil {
@@ -37,7 +43,15 @@ func listBOSHDeployments(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ok(views(c, rows, viewBOSHDeployment))
+	all := []doc{}
+	for _, d := range rows {
+		view, err := viewBOSHFreshness(c, d)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, view)
+	}
+	return ok(all)
 }
 
 func showBOSHDeployment(c *call) (*response, error) {
@@ -45,7 +59,11 @@ func showBOSHDeployment(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ok(with(viewBOSHDeployment(c, d), doc{"manifest": string(d.Manifest)}))
+	used, err := director.ConfigsOf(c.Tx, d)
+	if err != nil {
+		return nil, err
+	}
+	return ok(with(viewBOSHDeployment(c, d), doc{"manifest": string(d.Manifest), "configs": used}))
 }
 
 // listBOSHInstances lists the instances with what runs of them now.
@@ -203,7 +221,11 @@ func deployBOSH(c *call) (*response, error) {
 		return nil, err
 	}
 	order := director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, Rotate: req.Rotate}
-	name, found, err := order.Check()
+	configs, err := director.Configs(c.Tx)
+	if err != nil {
+		return nil, err
+	}
+	name, found, err := order.Check(configs)
 	if req.DryRun {
 		return ok(doc{"findings": found})
 	}

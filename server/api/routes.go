@@ -143,6 +143,11 @@ func (s *Server) routes() []route {
 		{"GET /v1/deployment_tasks", wide, inTx(byAdmin(listBOSHTasks))},
 		{"GET /v1/deployment_tasks/{number}", wide, inTx(showBOSHTask)},
 		{"DELETE /v1/deployment_tasks/{number}", admin, inTx(cancelBOSHTask)},
+		{"GET /v1/configs", authz.AdminReadOnly, inTx(listBOSHConfigs)}, // they can hold secrets
+		{"POST /v1/configs", admin, inTx(byAdmin(updateBOSHConfig))},
+		{"DELETE /v1/configs", admin, inTx(byAdmin(deleteBOSHConfigs))},
+		{"GET /v1/configs/{number}", authz.AdminReadOnly, inTx(showFound(findBOSHConfig, viewBOSHConfig))},
+		{"DELETE /v1/configs/{number}", admin, inTx(deleteBOSHConfig)},
 		{"GET /v1/releases", wide, inTx(byAdmin(listBOSHReleases))},
 		{"POST /v1/releases", admin, uploadBOSHRelease},
 		{"GET /v1/releases/{name}/{version}", wide, inTx(showBOSHRelease)},

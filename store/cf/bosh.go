@@ -11,6 +11,7 @@ type BOSHDeployment struct {
 	Provides []byte   // the links that its jobs offer, JSON
 	Consumes []string // the deployments whose links its jobs use
 	Aliases  []byte   // the names in DNS that it gives, JSON
+	Configs  []int    // the numbers of the BOSHConfigs that it was made with
 }
 
 // BOSHVariable is a value of a deployment's.

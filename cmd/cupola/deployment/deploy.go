@@ -7,8 +7,8 @@ import (
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
 	"cupola/server/bosh"
+	"cupola/server/bosh/config"
 	"cupola/server/bosh/manifest"
-	"cupola/server/bosh/redact"
 	"cupola/server/bosh/tree"
 )
 
@@ -33,19 +33,7 @@ func (c *deployCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	text, found, err := deployable(s, manifest.Options{Lenient: c.Lenient})
-	if err != nil {
-		return err
-	}
-	if len(found) > 0 {
-		if err := writeFindings(e, c.Manifest, found); err != nil {
-			return err
-		}
-	}
-	if found.Count(manifest.Error) > 0 {
-		return command.ExitCode(1)
-	}
-	api, err := c.Login(e.Ctx)
+	api, text, err := c.checked(e, s)
 	if err != nil {
 		return err
 	}
@@ -61,9 +49,48 @@ func (c *deployCmd) Run(e *command.Env) error {
 	return followTask(e, api, t)
 }
 
+// checked lints the manifest, by itself before the daemon is asked for anything, and
+// then with the daemon's configs. It returns the manifest with its ops applied.
+func (c *deployCmd) checked(e *command.Env, s bosh.Source) (*capi.Client, []byte, error) {
+	o := manifest.Options{Lenient: c.Lenient}
+	text, found, err := deployable(s, nil, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if found.Count(manifest.Error) > 0 {
+		return nil, nil, reported(e, c.Manifest, found)
+	}
+	api, err := c.Login(e.Ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	configs, err := storedConfigs(e, api)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, found, err = deployable(s, configs, o); err != nil {
+		return nil, nil, err
+	}
+	return api, text, reported(e, c.Manifest, found)
+}
+
+// reported prints findings, if there are any, and fails if one is an error.
+func reported(e *command.Env, name string, found manifest.Findings) error {
+	if len(found) == 0 {
+		return nil
+	}
+	if err := writeFindings(e, name, found); err != nil {
+		return err
+	}
+	if found.Count(manifest.Error) > 0 {
+		return command.ExitCode(1)
+	}
+	return nil
+}
+
 // deployable returns the manifest with its ops applied, and the linter's findings for it
-// with its variables interpolated.
-func deployable(s bosh.Source, o manifest.Options) ([]byte, manifest.Findings, error) {
+// with its variables interpolated and what configs say of it.
+func deployable(s bosh.Source, configs config.Set, o manifest.Options) ([]byte, manifest.Findings, error) {
 	root, err := s.WithOps()
 	if err != nil {
 		return nil, nil, err
@@ -76,10 +103,8 @@ func deployable(s bosh.Source, o manifest.Options) ([]byte, manifest.Findings, e
 	if err != nil {
 		return nil, nil, err
 	}
-	m, found := manifest.Decode(full)
-	found = append(found.Graded(o), manifest.Lint(m, o)...)
-	found.Sort()
-	return text, found, nil
+	_, found, err := configs.Lint(full, s.Values, o)
+	return text, found, err
 }
 
 type diffCmd struct {
@@ -95,7 +120,7 @@ func (c *diffCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	text, _, err := deployable(s, manifest.Options{Lenient: true})
+	text, _, err := deployable(s, nil, manifest.Options{Lenient: true})
 	if err != nil {
 		return err
 	}
@@ -110,35 +135,38 @@ func (c *diffCmd) Run(e *command.Env) error {
 	return err
 }
 
-// showDiff prints the lines in which a manifest is another than the one that is
-// deployed, without credentials unless these are asked for.
+// showDiff prints the lines in which a manifest with the configs of now is another than
+// what is deployed, without credentials unless these are asked for.
 func showDiff(e *command.Env, api *capi.Client, text []byte, secrets bool) (changed bool, err error) {
 	m, _ := manifest.Parse(text)
 	was, err := deployedManifest(e, api, m.Name)
 	if err != nil {
 		return false, err
 	}
-	is := string(text)
-	if !secrets {
-		if was, err = redact.Manifest(was); err != nil {
-			return false, err
-		}
-		if is, err = redact.Manifest(is); err != nil {
-			return false, err
-		}
+	configs, err := storedConfigs(e, api)
+	if err != nil {
+		return false, err
 	}
-	lines := diffLines(was, is)
+	is, err := shownWith(m.Name, string(text), configs)
+	if err != nil {
+		return false, err
+	}
+	lines, err := shownDiff(was, is, secrets)
+	if err != nil {
+		return false, err
+	}
 	if len(lines) == 0 {
 		_, err = fmt.Fprintln(e.Out, "Nothing in the manifest changes.")
 		return false, err
 	}
 	for _, l := range lines {
-		fmt.Fprintln(e.Out, redact.Shown(l))
+		fmt.Fprintln(e.Out, l)
 	}
 	return true, nil
 }
 
-// deployedManifest is that of a deployment; "" where there is none.
+// deployedManifest is that of a deployment, with what the configs that it was deployed
+// with say; "" where there is none.
 func deployedManifest(e *command.Env, api *capi.Client, name string) (string, error) {
 	var all []struct{ Name string }
 	if err := api.Call(e.Ctx, "GET", "/v1/deployments", nil, &all); err != nil {
@@ -146,9 +174,14 @@ func deployedManifest(e *command.Env, api *capi.Client, name string) (string, er
 	}
 	for _, d := range all {
 		if d.Name == name {
-			var one struct{ Manifest string }
-			err := api.Call(e.Ctx, "GET", "/v1/deployments/"+url.PathEscape(name), nil, &one)
-			return one.Manifest, err
+			var one struct {
+				Manifest string
+				Configs  config.Set
+			}
+			if err := api.Call(e.Ctx, "GET", "/v1/deployments/"+url.PathEscape(name), nil, &one); err != nil {
+				return "", err
+			}
+			return shownWith(name, one.Manifest, one.Configs)
 		}
 	}
 	return "", nil

@@ -16,37 +16,47 @@ import (
 
 // Cmd is cupola deployment.
 type Cmd struct {
-	Deploy         deployCmd         `cmd:"" help:"Deploy a manifest on this machine, or to a Kubernetes cluster."`
-	Render         renderCmd         `cmd:"" help:"Print a manifest's deployment as Kubernetes objects."`
-	Diff           diffCmd           `cmd:"" help:"Show what a deploy would change; exit with 2 if there are changes."`
-	List           listCmd           `cmd:"" aliases:"ls" help:"List the deployments."`
-	Inspect        inspectCmd        `cmd:"" aliases:"manifest" help:"Print a deployment's manifest."`
-	Instances      instancesCmd      `cmd:"" aliases:"is" help:"List a deployment's instances: state, AZ and address."`
-	Logs           logsCmd           `cmd:"" help:"Show the logs of a deployment's processes and scripts, or download its log files."`
-	SSH            sshCmd            `cmd:"" name:"ssh" help:"Open a shell in an instance, or run a command in several."`
-	SCP            scpCmd            `cmd:"" name:"scp" help:"Copy files from instances, or to them."`
-	RunErrand      errandCmd         `cmd:"" help:"Run an errand."`
-	Start          startCmd          `cmd:"" help:"Start instances."`
-	Stop           stopCmd           `cmd:"" help:"Stop instances; they stay stopped until 'start'."`
-	Restart        restartCmd        `cmd:"" help:"Restart instances."`
-	Recreate       recreateCmd       `cmd:"" help:"Recreate instances; persistent disks stay."`
-	Variables      variablesCmd      `cmd:"" help:"List a deployment's variables, without their values."`
-	Delete         deleteCmd         `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay by default."`
-	Task           taskCmd           `cmd:"" help:"Show a task, and follow it while it runs."`
-	Tasks          tasksCmd          `cmd:"" help:"List recent tasks."`
-	CancelTask     cancelCmd         `cmd:"" help:"Cancel a task; instances stay as they are until the next task."`
-	Disks          disksCmd          `cmd:"" help:"List the persistent disks."`
-	DeleteDisk     deleteDiskCmd     `cmd:"" help:"Delete an orphaned persistent disk."`
-	UploadRelease  uploadReleaseCmd  `cmd:"" help:"Upload a BOSH release."`
-	Releases       releasesCmd       `cmd:"" help:"List the uploaded releases."`
-	InspectRelease inspectReleaseCmd `cmd:"" help:"Show a release's jobs and packages."`
-	DeleteRelease  deleteReleaseCmd  `cmd:"" help:"Delete a release that no deployment uses, with its compiled packages."`
-	Lint           lintCmd           `cmd:"" help:"Report all errors in a manifest. Needs no daemon."`
-	Interpolate    interpolateCmd    `cmd:"" aliases:"int" help:"Print a manifest with ops files and variables applied. Needs no daemon."`
+	Deploy              deployCmd              `cmd:"" help:"Deploy a manifest on this machine, or to a Kubernetes cluster."`
+	Render              renderCmd              `cmd:"" help:"Print a manifest's deployment as Kubernetes objects."`
+	Diff                diffCmd                `cmd:"" help:"Show what a deploy would change; exit with 2 if there are changes."`
+	List                listCmd                `cmd:"" aliases:"ls" help:"List the deployments."`
+	Inspect             inspectCmd             `cmd:"" aliases:"manifest" help:"Print a deployment's manifest."`
+	Instances           instancesCmd           `cmd:"" aliases:"is" help:"List a deployment's instances: state, AZ and address."`
+	Logs                logsCmd                `cmd:"" help:"Show the logs of a deployment's processes and scripts, or download its log files."`
+	SSH                 sshCmd                 `cmd:"" name:"ssh" help:"Open a shell in an instance, or run a command in several."`
+	SCP                 scpCmd                 `cmd:"" name:"scp" help:"Copy files from instances, or to them."`
+	RunErrand           errandCmd              `cmd:"" help:"Run an errand."`
+	Start               startCmd               `cmd:"" help:"Start instances."`
+	Stop                stopCmd                `cmd:"" help:"Stop instances; they stay stopped until 'start'."`
+	Restart             restartCmd             `cmd:"" help:"Restart instances."`
+	Recreate            recreateCmd            `cmd:"" help:"Recreate instances; persistent disks stay."`
+	Variables           variablesCmd           `cmd:"" help:"List a deployment's variables, without their values."`
+	Delete              deleteCmd              `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay by default."`
+	Task                taskCmd                `cmd:"" help:"Show a task, and follow it while it runs."`
+	Tasks               tasksCmd               `cmd:"" help:"List recent tasks."`
+	CancelTask          cancelCmd              `cmd:"" help:"Cancel a task; instances stay as they are until the next task."`
+	Disks               disksCmd               `cmd:"" help:"List the persistent disks."`
+	DeleteDisk          deleteDiskCmd          `cmd:"" help:"Delete an orphaned persistent disk."`
+	UploadRelease       uploadReleaseCmd       `cmd:"" help:"Upload a BOSH release."`
+	Releases            releasesCmd            `cmd:"" help:"List the uploaded releases."`
+	InspectRelease      inspectReleaseCmd      `cmd:"" help:"Show a release's jobs and packages."`
+	DeleteRelease       deleteReleaseCmd       `cmd:"" help:"Delete a release that no deployment uses, with its compiled packages."`
+	Configs             configsCmd             `cmd:"" help:"List the configs that apply to all deployments."`
+	Config              configCmd              `cmd:"" help:"Print a config."`
+	UpdateConfig        updateConfigCmd        `cmd:"" help:"Update a config, and show what changes in it."`
+	DeleteConfig        deleteConfigCmd        `cmd:"" help:"Delete a config."`
+	DiffConfig          diffConfigCmd          `cmd:"" help:"Compare two configs; exit with 2 if they differ."`
+	CloudConfig         cloudConfigCmd         `cmd:"" help:"Print a cloud-config."`
+	UpdateCloudConfig   updateCloudConfigCmd   `cmd:"" help:"Update a cloud-config: AZs, VM types, disk types and networks."`
+	RuntimeConfig       runtimeConfigCmd       `cmd:"" help:"Print a runtime-config."`
+	UpdateRuntimeConfig updateRuntimeConfigCmd `cmd:"" help:"Update a runtime-config: addons and their releases, variables and tags of all deployments."`
+	Lint                lintCmd                `cmd:"" help:"Report all errors in a manifest. Needs no daemon."`
+	Interpolate         interpolateCmd         `cmd:"" aliases:"int" help:"Print a manifest with ops files and variables applied. Needs no daemon."`
 }
 
 type lintCmd struct {
 	sourceFlags
+	configFlags
 	Lenient bool `help:"Report faults that BOSH accepts as warnings."`
 	Strict  bool `help:"Reject unknown keys, and report ignored keys even if they are empty."`
 	JSON    bool `help:"Print JSON." name:"json"`
@@ -59,14 +69,14 @@ func (c *lintCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	root, _, err := s.Tree()
+	configs, err := c.configs(e.Ctx)
 	if err != nil {
 		return err
 	}
-	o := manifest.Options{Lenient: c.Lenient, Strict: c.Strict}
-	m, found := manifest.Decode(root)
-	found = append(found.Graded(o), manifest.Lint(m, o)...)
-	found.Sort()
+	_, found, err := deployable(s, configs, manifest.Options{Lenient: c.Lenient, Strict: c.Strict})
+	if err != nil {
+		return err
+	}
 	if c.JSON {
 		if found == nil {
 			found = manifest.Findings{}

@@ -88,7 +88,7 @@ func (r *renderer) read() error {
 	if err != nil {
 		return err
 	}
-	text, found, err := deployable(s, manifest.Options{Lenient: r.lenient})
+	text, found, err := deployable(s, nil, manifest.Options{Lenient: r.lenient})
 	if err != nil {
 		return err
 	}

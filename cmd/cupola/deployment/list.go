@@ -18,6 +18,8 @@ type boshView struct {
 	Version   int       `json:"version"`
 	UpdatedAt time.Time `json:"updated_at"`
 	Manifest  string    `json:"manifest,omitempty"`
+	Cloud     string    `json:"cloud_config,omitempty"` // none, latest or outdated
+	Runtime   string    `json:"runtime_config,omitempty"`
 }
 
 type listCmd struct {
@@ -27,8 +29,8 @@ type listCmd struct {
 
 // Run lists the deployments.
 func (c *listCmd) Run(e *command.Env) error {
-	return printList(e, &c.Flags, "/v1/deployments", c.JSON, "NAME\tVERSION\tDEPLOYED", func(w io.Writer, d boshView) {
-		fmt.Fprintf(w, "%s\t%d\t%s\n", d.Name, d.Version, command.When(d.UpdatedAt))
+	return printList(e, &c.Flags, "/v1/deployments", c.JSON, "NAME\tVERSION\tCLOUD CONFIG\tRUNTIME CONFIG\tDEPLOYED", func(w io.Writer, d boshView) {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", d.Name, d.Version, d.Cloud, d.Runtime, command.When(d.UpdatedAt))
 	})
 }
 

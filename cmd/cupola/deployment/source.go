@@ -17,13 +17,18 @@ import (
 
 // sourceFlags are what a BOSH deployment is made of, by the bosh CLI's flags.
 type sourceFlags struct {
-	Manifest  string   `help:"The deployment's manifest; - reads standard input." short:"f" required:"" placeholder:"FILE"`
-	Ops       []string `help:"Apply an ops file; may be repeated." short:"o" sep:"none" placeholder:"FILE"`
-	Var       []string `help:"Set a variable to a YAML value; may be repeated." short:"v" sep:"none" placeholder:"NAME=VALUE"`
-	VarFile   []string `help:"Set a variable to a file's content; may be repeated." sep:"none" placeholder:"NAME=FILE"`
-	VarsFile  []string `help:"Load variables from a YAML file; may be repeated." short:"l" sep:"none" placeholder:"FILE"`
-	VarsStore string   `help:"Load variables from this YAML file, and generate there those that the manifest declares and that have no value." placeholder:"FILE"`
-	VarsEnv   []string `help:"Load variables from environment variables PREFIX_name; may be repeated." sep:"none" placeholder:"PREFIX"`
+	Manifest string   `help:"The deployment's manifest; - reads standard input." short:"f" required:"" placeholder:"FILE"`
+	Ops      []string `help:"Apply an ops file; may be repeated." short:"o" sep:"none" placeholder:"FILE"`
+	variableFlags
+	VarsStore string `help:"Load variables from this YAML file, and generate there those that the manifest declares and that have no value." placeholder:"FILE"`
+}
+
+// variableFlags are values of variables, by the bosh CLI's flags.
+type variableFlags struct {
+	Var      []string `help:"Set a variable to a YAML value; may be repeated." short:"v" sep:"none" placeholder:"NAME=VALUE"`
+	VarFile  []string `help:"Set a variable to a file's content; may be repeated." sep:"none" placeholder:"NAME=FILE"`
+	VarsFile []string `help:"Load variables from a YAML file; may be repeated." short:"l" sep:"none" placeholder:"FILE"`
+	VarsEnv  []string `help:"Load variables from environment variables PREFIX_name; may be repeated." sep:"none" placeholder:"PREFIX"`
 }
 
 // source reads all that the flags name.
@@ -81,7 +86,7 @@ func (f *sourceFlags) stored(ctx context.Context, s bosh.Source) (interpolate.Va
 
 // values are those of all flags; as in the bosh CLI, what is said of one
 // variable wins over files, and files win over the environment.
-func (f *sourceFlags) values(ctx context.Context) (interpolate.Values, error) {
+func (f *variableFlags) values(ctx context.Context) (interpolate.Values, error) {
 	all := interpolate.Values{}
 	for _, prefix := range f.VarsEnv {
 		values, err := bosh.FromEnvironment(prefix, os.Environ())

@@ -32,7 +32,7 @@ func TestVarsStore(t *testing.T) {
 	interpolated := func(path string, vars ...string) string {
 		t.Helper()
 		var out, said bytes.Buffer
-		c := interpolateCmd{sourceFlags: sourceFlags{Manifest: manifest, VarsStore: store, Var: vars}, Path: path, VarErrs: true}
+		c := interpolateCmd{sourceFlags: sourceFlags{Manifest: manifest, VarsStore: store, variableFlags: variableFlags{Var: vars}}, Path: path, VarErrs: true}
 		if err := c.Run(&command.Env{Ctx: t.Context(), Out: &out, Err: &said}); err != nil {
 			t.Fatalf("%v: %s", err, said.String())
 		}

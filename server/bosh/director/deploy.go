@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cupola/server/bosh"
+	"cupola/server/bosh/config"
 	"cupola/server/bosh/interpolate"
 	"cupola/server/bosh/link"
 	"cupola/server/bosh/manifest"
@@ -36,6 +37,8 @@ type deploy struct {
 	full     *yaml.Node         // what m was read from
 	resolved *bosh.Deployment
 	consumes []string // the deployments whose links it uses
+	configs  config.Set
+	cloud    *manifest.Cloud // of the configs
 }
 
 func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error {
@@ -106,9 +109,15 @@ func (l *Loop) steps(ctx context.Context, t *cf.BOSHTask) func(stage, subject st
 	}
 }
 
-// loadVariables reads the values that the deployment has from before.
+// loadVariables reads the values that the deployment has from before, and the configs
+// that apply to it.
 func (d *deploy) loadVariables(tx *store.Tx) error {
 	d.existing, d.given = map[string]variables.Value{}, interpolate.Values{}
+	configs, err := Configs(tx)
+	if err != nil {
+		return err
+	}
+	d.configs = configs
 	dep, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {d.task.DeploymentName}}})
 	if store.IsNotFound(err) {
 		err = nil
@@ -145,11 +154,14 @@ func (d *deploy) loadRows(tx *store.Tx, deployment string) error {
 // fill gives the manifest its values: those that were given, then those that are
 // made.
 func (d *deploy) fill(ctx context.Context, root *yaml.Node) error {
-	root, _, err := interpolate.Apply(root, d.given)
+	root, err := d.expand(root)
 	if err != nil {
 		return err
 	}
-	m, found := manifest.Decode(root)
+	if root, _, err = interpolate.Apply(root, d.given); err != nil {
+		return err
+	}
+	m, found := d.decode(root)
 	options := manifest.Options{Lenient: d.order.Lenient, Given: []string{}}
 	found = append(found.Graded(options), manifest.Lint(m, options)...)
 	found.Sort()
@@ -172,7 +184,7 @@ func (d *deploy) fill(ctx context.Context, root *yaml.Node) error {
 		return fmt.Errorf("Expected to find variables: %s", strings.Join(report.Missing, ", ")) //nolint:staticcheck // BOSH's words
 	}
 	d.full = full
-	d.m, found = manifest.Decode(full)
+	d.m, found = d.decode(full)
 	return found.Graded(options).Err()
 }
 
@@ -256,13 +268,13 @@ func (d *deploy) writeDeployment(tx *store.Tx) (*cf.BOSHDeployment, error) {
 	dep, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {d.m.Name}}})
 	switch {
 	case store.IsNotFound(err):
-		dep = &cf.BOSHDeployment{Name: d.m.Name, Version: 1, Manifest: []byte(d.order.Manifest), Provides: provides, Consumes: d.consumes, Aliases: aliases}
+		dep = &cf.BOSHDeployment{Name: d.m.Name, Version: 1, Manifest: []byte(d.order.Manifest), Provides: provides, Consumes: d.consumes, Aliases: aliases, Configs: d.used()}
 		err = store.BOSHDeployments.Insert(tx, dep)
 	case err == nil:
 		if string(dep.Manifest) != d.order.Manifest {
 			dep.Version++
 		}
-		dep.Manifest, dep.Provides, dep.Consumes, dep.Aliases = []byte(d.order.Manifest), provides, d.consumes, aliases
+		dep.Manifest, dep.Provides, dep.Consumes, dep.Aliases, dep.Configs = []byte(d.order.Manifest), provides, d.consumes, aliases, d.used()
 		err = store.BOSHDeployments.Update(tx, dep)
 	}
 	if err != nil {

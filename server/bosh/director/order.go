@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"cupola/server/bosh/config"
 	"cupola/server/bosh/interpolate"
 	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/tree"
 	"cupola/server/bosh/variables"
 	"cupola/store"
 	"cupola/store/cf"
@@ -40,11 +42,18 @@ type Order struct {
 	KeepAlive   bool   `json:"keep_alive,omitempty"`   // its ephemeral disks stay for the next run
 }
 
-// Check reads the manifest of a deploy. It returns the name of the deployment,
-// what the linter finds, and why the order is refused.
-func (o Order) Check() (deployment string, found manifest.Findings, err error) {
-	m, found := manifest.Check([]byte(o.Manifest), manifest.Options{Lenient: o.Lenient})
-	if err := found.Err(); err != nil {
+// Check reads the manifest of a deploy with the configs that apply to it. It returns
+// the name of the deployment, what the linter finds, and why the order is refused.
+func (o Order) Check(configs config.Set) (deployment string, found manifest.Findings, err error) {
+	root, err := tree.LoadBOSH([]byte(o.Manifest))
+	if err != nil {
+		return "", nil, err
+	}
+	m, found, err := configs.Lint(root, o.Values, manifest.Options{Lenient: o.Lenient})
+	if err == nil {
+		err = found.Err()
+	}
+	if err != nil {
 		return "", found, err
 	}
 	return m.Name, found, variables.CheckRotate(m.Declared(), o.Rotate)

@@ -139,3 +139,8 @@ func (j *Job) copy() *Job {
 
 // onlyNames reports whether a job is nothing but names in DNS.
 func (j *Job) onlyNames() bool { return j.Name == aliasesJob }
+
+// Takes reports whether an addon's jobs belong to any group.
+func (m *Manifest) Takes(a *Addon) bool {
+	return slices.ContainsFunc(m.InstanceGroups, func(g *InstanceGroup) bool { return m.placedOn(a, g) })
+}

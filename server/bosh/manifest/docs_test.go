@@ -19,7 +19,7 @@ func table() string {
 		if k.When != "" {
 			text = "if " + k.When + ": " + text
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Replace(k.Path, "instance_groups[].jobs[].properties.quarks.", "quarks: ", 1), k.Use, text)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.NewReplacer("instance_groups[].jobs[].properties.quarks.", "quarks: ", cloudPath+".", "cloud-config: ").Replace(k.Path), k.Use, text)
 	}
 	return b.String()
 }

@@ -78,8 +78,7 @@ func group(o *object) *InstanceGroup {
 	}
 	o.each("jobs", "name", func(j *object) { g.Jobs = append(g.Jobs, job(j)) })
 	if r := o.in("vm_resources"); r != nil {
-		g.VMResources = &VMResources{r.float("cpu"), r.number("ram"), r.number("ephemeral_disk_size")}
-		r.done()
+		g.VMResources = r.vmResources()
 	}
 	o.each("networks", "name", func(n *object) {
 		g.Networks = append(g.Networks, Network{n.text("name"), n.texts("static_ips"), n.texts("default")})
@@ -89,6 +88,11 @@ func group(o *object) *InstanceGroup {
 	g.Properties, g.RequiredService = o.groupProperties()
 	g.Env = agentEnv(o.in("env"))
 	return g
+}
+
+func (o *object) vmResources() *VMResources {
+	defer o.done()
+	return &VMResources{o.float("cpu"), o.number("ram"), o.number("ephemeral_disk_size")}
 }
 
 // instances is 1 when it is not given or yet to come from a variable.

@@ -38,7 +38,7 @@ var keysByPath = func() map[string]key {
 
 // keys are all keys of a manifest. Jobs have the same keys wherever they stand.
 var keys = slices.Concat(deploymentKeys, groupKeys, settingsKeys, jobKeys("instance_groups[].jobs[]."), quarksKeys("instance_groups[].jobs[].properties.quarks."),
-	addonKeys, jobKeys("addons[].jobs[]."), quarksKeys("addons[].jobs[].properties.quarks."), tailKeys)
+	addonKeys, jobKeys("addons[].jobs[]."), quarksKeys("addons[].jobs[].properties.quarks."), tailKeys, cloudKeys)
 
 var deploymentKeys = []key{
 	{Path: "name", Use: used, Text: "the deployment's name; begins the names of all its objects"},

@@ -20,6 +20,10 @@ func TestKeysAreThoseThatAreRead(t *testing.T) {
 	}
 	d := &decoder{asked: map[string]bool{}}
 	d.manifest(root)
+	if root, err = tree.Load(read(t, "testdata/every-cloud-key.yml")); err != nil {
+		t.Fatal(err)
+	}
+	d.cloud(root)
 	for _, f := range d.found {
 		t.Errorf("the fixture: %s", f)
 	}

@@ -26,6 +26,7 @@ func (l *linter) all() {
 	}
 	l.known = append(l.known, l.o.Given...)
 	l.keys()
+	l.clouded()
 	l.deployment()
 	l.releases()
 	l.stemcells()
@@ -95,7 +96,7 @@ func (l *linter) keys() {
 	for _, s := range l.m.set {
 		k, ok := keyOf(s.key)
 		switch {
-		case !ok, k.When != "" && s.value != k.When:
+		case !ok, k.When != "" && s.value != k.When, l.m.ofCloud(s.key):
 		case k.Use == refused && (k.When != "" || !s.empty):
 			l.found.add(Finding{Level: Error, Path: s.Path, Line: s.Line, What: "not supported", Mend: k.Text, soft: true})
 		case k.Use == warned && (l.o.Strict || !s.empty):

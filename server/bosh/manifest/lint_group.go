@@ -53,8 +53,8 @@ func plural(noun string, n int) string {
 }
 
 func (l *linter) disk(g *InstanceGroup) {
-	if g.PersistentDiskMB == 0 && g.PersistentDiskType != "" {
-		l.found.warnf(At{g.Path + "/persistent_disk_type", g.Line}, "there is no disk to be of this type; give persistent_disk, its size in MB")
+	if g.PersistentDiskMB == 0 && g.PersistentDiskType != "" && l.m.cloud == nil {
+		l.found.warnf(At{g.Path + "/persistent_disk_type", g.Line}, "there is no cloud-config with this disk type; give one, or persistent_disk, the size in MB")
 	}
 }
 

@@ -27,6 +27,8 @@ type Manifest struct {
 	at   At // of the name
 	root *yaml.Node
 	set  []setKey
+
+	cloud *Cloud // nil: there is no cloud-config
 }
 
 // Features are the switches of a deployment. Nil was not given.

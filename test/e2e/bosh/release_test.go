@@ -42,6 +42,12 @@ func startReleases(t *testing.T) *releaseDaemon {
 // deployWith deploys the manifest, changed by operations.
 func (d *releaseDaemon) deployWith(ops ...e2e.Doc) (string, error) {
 	d.T.Helper()
+	return d.withOps("deploy", ops...)
+}
+
+// withOps runs a command for the manifest, changed by operations.
+func (d *releaseDaemon) withOps(verb string, ops ...e2e.Doc) (string, error) {
+	d.T.Helper()
 	text, err := json.Marshal(append([]e2e.Doc{}, ops...))
 	file := filepath.Join(d.T.TempDir(), "ops.yml")
 	if err == nil {
@@ -50,7 +56,7 @@ func (d *releaseDaemon) deployWith(ops ...e2e.Doc) (string, error) {
 	if err != nil {
 		d.T.Fatal(err)
 	}
-	return d.Run("deployment", "deploy", "-f", "testdata/demo.yml", "-o", file)
+	return d.Run("deployment", verb, "-f", "testdata/demo.yml", "-o", file)
 }
 
 func replace(path string, value any) e2e.Doc {

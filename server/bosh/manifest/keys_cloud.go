@@ -1,0 +1,40 @@
+package manifest
+
+// cloudPath begins the keys of cloud-configs.
+const cloudPath = "cloud_config"
+
+var cloudKeys = []key{
+	{Path: cloudPath + ".azs", Use: used, Text: "those that groups may name; several cloud-configs add up"},
+	{Path: cloudPath + ".azs[].name", Use: used},
+	{Path: cloudPath + ".azs[].cpi", Use: accepted},
+	{Path: cloudPath + ".azs[].cloud_properties", Use: accepted},
+	{Path: cloudPath + ".vm_types", Use: used, Text: "by vm_type of groups"},
+	{Path: cloudPath + ".vm_types[].name", Use: used},
+	{Path: cloudPath + ".vm_types[].cloud_properties", Use: used, Text: "cpu, ram and ephemeral_disk_size, or disk, or ephemeral_disk.size, in MB: as vm_resources; others have no effect"},
+	{Path: cloudPath + ".vm_extensions", Use: used, Text: "by vm_extensions of groups"},
+	{Path: cloudPath + ".vm_extensions[].name", Use: used},
+	{Path: cloudPath + ".vm_extensions[].cloud_properties", Use: used, Text: "win over those of the vm_type"},
+	{Path: cloudPath + ".disk_types", Use: used, Text: "by persistent_disk_type of groups"},
+	{Path: cloudPath + ".disk_types[].name", Use: used},
+	{Path: cloudPath + ".disk_types[].disk_size", Use: used, Text: "MB"},
+	{Path: cloudPath + ".disk_types[].cloud_properties", Use: used, Text: "storage_class is the StorageClass in Kubernetes; others have no effect"},
+	{Path: cloudPath + ".networks", Use: used, Text: "those that groups may name; here there is one network"},
+	{Path: cloudPath + ".networks[].name", Use: used},
+	{Path: cloudPath + ".networks[].type", Use: accepted, Text: "manual, dynamic or vip"},
+	{Path: cloudPath + ".networks[].subnets", Use: accepted},
+	{Path: cloudPath + ".networks[].subnet_size", Use: accepted},
+	{Path: cloudPath + ".networks[].managed", Use: accepted},
+	{Path: cloudPath + ".networks[].dns", Use: accepted},
+	{Path: cloudPath + ".networks[].cloud_properties", Use: accepted},
+	{Path: cloudPath + ".compilation", Use: accepted, Text: "packages are compiled on stacks; only its names are checked"},
+	{Path: cloudPath + ".compilation.workers", Use: accepted},
+	{Path: cloudPath + ".compilation.reuse_compilation_vms", Use: accepted},
+	{Path: cloudPath + ".compilation.orphan_workers", Use: accepted},
+	{Path: cloudPath + ".compilation.az", Use: accepted},
+	{Path: cloudPath + ".compilation.network", Use: accepted},
+	{Path: cloudPath + ".compilation.vm_type", Use: accepted},
+	{Path: cloudPath + ".compilation.vm_resources", Use: accepted},
+	{Path: cloudPath + ".compilation.vm_extensions", Use: accepted},
+	{Path: cloudPath + ".compilation.cloud_properties", Use: accepted},
+	{Path: cloudPath + ".compilation.env", Use: accepted},
+}
