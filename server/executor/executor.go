@@ -176,6 +176,7 @@ func (e *Executor) Start(live context.Context, group *errgroup.Group) {
 	group.Go(fault.ErrFunc("cell", func() error { return e.Cell.Run(live) }))
 	for _, p := range e.Pods {
 		group.Go(fault.Loop(live, "pods", p.Run))
+		group.Go(fault.Loop(live, "measure", func(ctx context.Context) error { return e.Logs.Measure(ctx, p.Measure) })) // its nodes may be slow to tell
 	}
 	if e.Names != nil {
 		group.Go(fault.Loop(live, "dns", e.Names.Run))

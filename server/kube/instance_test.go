@@ -194,9 +194,9 @@ func TestFailedProbe(t *testing.T) {
 }
 
 func TestRoomOf(t *testing.T) {
-	const allocatable = `allocatable: {memory: 2Gi, ephemeral-storage: "1073741824", pods: "110"}`
+	const allocatable = `allocatable: {cpu: 1930m, memory: 2Gi, ephemeral-storage: "1073741824", pods: "110"}`
 	for text, want := range map[string]Room{
-		`{status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:                              {2048, 1024, 110},
+		`{status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:                              {2048, 1024, 110, 1.93},
 		`{status: {conditions: [{type: Ready, status: Unknown}], ` + allocatable + `}}`:                             {},
 		`{spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`: {},
 	} {

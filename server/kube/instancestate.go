@@ -188,8 +188,11 @@ func Deleted(pod Object) time.Time {
 // NodeOf is the node that a pod is on; "" before it has one.
 func NodeOf(pod Object) string { return pod.Text("spec", "nodeName") }
 
-// Room is what nodes that take pods have: memory and disk in MB, and pods.
-type Room struct{ MemoryMB, DiskMB, Pods int }
+// Room is what nodes that take pods have for them.
+type Room struct {
+	MemoryMB, DiskMB, Pods int
+	CPUs                   float64
+}
 
 // RoomOf is what a node has for pods; none when it takes no new ones.
 func RoomOf(node Object) Room {
@@ -198,5 +201,5 @@ func RoomOf(node Object) Room {
 		return Room{}
 	}
 	at := node.Map("status", "allocatable")
-	return Room{MemoryMB: int(quantity(text(at, "memory")) >> 20), DiskMB: int(quantity(text(at, "ephemeral-storage")) >> 20), Pods: int(quantity(text(at, "pods")))}
+	return Room{MemoryMB: int(quantity(text(at, "memory")) >> 20), DiskMB: int(quantity(text(at, "ephemeral-storage")) >> 20), Pods: int(quantity(text(at, "pods"))), CPUs: amount(text(at, "cpu"))}
 }

@@ -15,8 +15,17 @@ var suffixes = []struct {
 	{"m", 1e-3}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}, {"E", 1e18},
 }
 
-// quantity reads one of Kubernetes', rounded down; 0 for what is none.
+// quantity is amount, rounded down.
 func quantity(s string) int64 {
+	n := amount(s)
+	if n >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(n)
+}
+
+// amount reads one of Kubernetes' quantities; 0 for what is none.
+func amount(s string) float64 {
 	by := 1.0
 	for _, suffix := range suffixes {
 		if rest, ok := strings.CutSuffix(s, suffix.text); ok {
@@ -28,8 +37,5 @@ func quantity(s string) int64 {
 	if n *= by; err != nil || math.IsNaN(n) || n < 0 {
 		return 0
 	}
-	if n >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return int64(n)
+	return n
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"cupola/runtime/lrp"
+	"cupola/server/kube"
 )
 
 const guid = "i-1"
@@ -44,6 +45,7 @@ func (w *world) phase() lrp.Phase {
 
 func TestInstanceLives(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		w.node(kube.Object{"metadata": doc{"name": "n"}, "status": doc{"conditions": []any{doc{"type": "Ready", "status": "True"}}, "allocatable": doc{"cpu": "2", "memory": "512Mi"}}})
 		w.Start(container(guid))
 		synctest.Wait()
 		if got := strings.Join(c.left(), " "); got != "i-1 i-1-env i-1-files" || w.phase() != lrp.PhaseCreating {
@@ -62,6 +64,9 @@ func TestInstanceLives(t *testing.T) {
 		}
 		if s, ok := w.Stats(guid); !ok || s.CPUPercent != 25 || s.MemoryBytes != 42 || s.DiskBytes != 7 || s.MemoryQuota != 64<<20 || s.CPU != 3*time.Second {
 			t.Errorf("got %+v, %t", s, ok)
+		}
+		if m := w.Measure(); len(m) != 1 || m[0].GUID != guid || m[0].EntitledCPU != 0.25 || m[0].Entitlement != 1 || m[0].Log.GUID != "app" || m[0].Log.Tags["source_type"] != "" {
+			t.Errorf("got %+v", m)
 		}
 		c.begins(guid, true, false)
 		settle(time.Second)

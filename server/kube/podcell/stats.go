@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"cupola/runtime/cell"
 	"cupola/runtime/lrp"
 	"cupola/server/kube"
 )
@@ -70,5 +71,33 @@ func (c *Cell) Stats(guid string) (lrp.Stats, bool) {
 	if u, ok := c.usage.of(c.cfg.Cluster, kube.NodeOf(pod), guid); ok {
 		s.CPU, s.CPUPercent, s.MemoryBytes, s.DiskBytes = u.CPU, u.CPUPercent, u.MemoryBytes, u.DiskBytes
 	}
+	if cores := c.entitledCores(i.spec.MemoryMB); cores > 0 {
+		s.Entitlement = s.CPUPercent / 100 / cores
+	}
 	return s, true
+}
+
+// entitledCores is what the CPU share of a container is worth, which follows its memory: its part
+// of the nodes' processors; 0 where these are not known.
+func (c *Cell) entitledCores(memoryMB int) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all kube.Room
+	for _, r := range c.nodes {
+		all.MemoryMB, all.CPUs = all.MemoryMB+r.MemoryMB, all.CPUs+r.CPUs
+	}
+	if all.MemoryMB == 0 || c.blind {
+		return 0
+	}
+	return all.CPUs * float64(memoryMB) / float64(all.MemoryMB)
+}
+
+// Measure is the usage of all containers that have started, of which their nodes tell.
+func (c *Cell) Measure() (all []cell.Measured) {
+	for _, i := range c.current() {
+		if s, ok := c.Stats(i.guid); ok && s.MemoryBytes > 0 {
+			all = append(all, cell.Measured{Stats: s, Log: i.logTarget(""), GUID: i.guid, LogRateLimit: i.spec.LogRateLimitByte, EntitledCPU: c.entitledCores(i.spec.MemoryMB)})
+		}
+	}
+	return all
 }
