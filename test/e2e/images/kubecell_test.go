@@ -33,6 +33,8 @@ func TestAppOnKubernetesCell(t *testing.T) {
 	if got := podNames(n); !slices.Equal(got, []string{only.InstanceGUID}) {
 		t.Fatalf("the cluster has the pods %v; want %s", got, only.InstanceGUID)
 	}
+	checkUsage(t, d)
+	checkTask(t, d)
 
 	d.ScaleTo("shop", 3)
 	was := e2e.GUIDs(d.Running("shop", "web", 3))
@@ -77,6 +79,43 @@ func placeOn(d *e2e.Daemon, cell string) {
 			d.T.Fatalf("%v\n%s", err, out)
 		}
 	}
+}
+
+// checkUsage waits until the stats have what the node measured.
+func checkUsage(t *testing.T, d *e2e.Daemon) {
+	t.Helper()
+	e2e.Eventually(t, kubetest.Patience, func() string {
+		var stats struct {
+			Resources []struct {
+				MemQuota uint64 `json:"mem_quota"`
+				Usage    struct{ Mem uint64 }
+			}
+		}
+		d.API("GET", "/v3/apps/"+d.App("shop")+"/processes/web/stats", nil, &stats)
+		if len(stats.Resources) == 1 && stats.Resources[0].Usage.Mem > 0 && stats.Resources[0].MemQuota > stats.Resources[0].Usage.Mem {
+			return ""
+		}
+		return fmt.Sprintf("the stats are %+v", stats.Resources)
+	})
+}
+
+// checkTask runs a task, for which the image has no shell.
+func checkTask(t *testing.T, d *e2e.Daemon) {
+	t.Helper()
+	var task struct {
+		GUID, State string
+		Result      struct {
+			Reason string `json:"failure_reason"`
+		}
+	}
+	d.API("POST", "/v3/apps/"+d.App("shop")+"/tasks", e2e.Doc{"name": "migrate", "command": "migrate"}, &task)
+	e2e.Eventually(t, kubetest.Patience, func() string {
+		d.API("GET", "/v3/tasks/"+task.GUID, nil, &task)
+		if task.State == "FAILED" && strings.Contains(task.Result.Reason, "/bin/sh") {
+			return ""
+		}
+		return fmt.Sprintf("the task is %+v", task)
+	})
 }
 
 // checkKills kills the daemon while instances come and go: there is no pod without a row
