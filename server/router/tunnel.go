@@ -131,7 +131,8 @@ func newTaker(conn *quickConn, buffers *bufferPool) *taker {
 	return t
 }
 
-// pass writes all that comes, until an error, which is io.EOF at the end.
+// pass writes all that comes, until an error, which is io.EOF at the end. After each message it
+// reads once more, and mostly in vain: an end that came with the message is not announced again.
 func (t *taker) pass(to io.Writer) error {
 	for t.err == nil {
 		if t.err = t.next(); t.err == nil {
