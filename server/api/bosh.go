@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cupola/runtime/lrp"
@@ -107,6 +106,23 @@ func viewBOSHInstance(r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
 		"address": address, "processes": processes, "disk": r.DiskGUID, "stopped": r.Goal == cf.BOSHHalted, "up_to_date": r.Digest == r.Next, "failure": r.Failure}
 }
 
+// listBOSHErrands lists the names that a run-errand takes.
+func listBOSHErrands(c *call) (*response, error) {
+	d, err := findBOSHDeployment(c)
+	if err != nil {
+		return nil, err
+	}
+	names, err := director.Errands(c.Tx, d)
+	if err != nil {
+		return nil, err
+	}
+	all := []doc{}
+	for _, name := range names {
+		all = append(all, doc{"name": name})
+	}
+	return ok(all)
+}
+
 // listBOSHVariables lists the names of a deployment's values, never the values.
 func listBOSHVariables(c *call) (*response, error) {
 	d, err := findBOSHDeployment(c)
@@ -134,73 +150,28 @@ func listBOSHDisks(c *call) (*response, error) {
 	}))
 }
 
-// viewBOSHTask is a task, without what was asked for: that holds secrets.
-func viewBOSHTask(_ *call, t *cf.BOSHTask) doc {
-	return doc{"id": t.Number, "deployment": t.DeploymentName, "kind": t.Kind, "user": t.User, "state": t.State, "result": t.Result,
-		"created_at": t.CreatedAt, "started_at": t.StartedAt, "ended_at": t.EndedAt}
-}
-
-func listBOSHTasks(c *call) (*response, error) {
-	const last = 30 // as bosh tasks --recent
-	rows, _, err := store.BOSHTasks.List(c.Tx, store.Query{Order: "number", Desc: true, Page: 1, PerPage: last})
-	if err != nil {
-		return nil, err
-	}
-	return ok(views(c, rows, viewBOSHTask))
-}
-
-// findBOSHTask finds the task of {number}, for admins.
-func findBOSHTask(c *call) (*cf.BOSHTask, error) {
-	if err := c.PermitAdmin(); err != nil {
-		return nil, err
-	}
-	number := c.param("number")
-	t, err := store.BOSHTasks.First(c.Tx, store.Query{Where: map[string][]string{"numbers": {number}}})
-	if store.IsNotFound(err) {
-		return nil, cf.Errorf(cf.ResourceNotFound, "Task %s not found", number)
-	}
-	return t, err
-}
-
-func cancelBOSHTask(c *call) (*response, error) {
-	t, err := findBOSHTask(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := director.Cancel(c.Tx, t); err != nil {
-		return nil, err
-	}
-	return ok(viewBOSHTask(c, t))
-}
-
 func deleteBOSHDisk(c *call) (*response, error) {
 	d, err := store.BOSHDisks.Get(c.Tx, c.param("guid"))
 	if err != nil {
 		return nil, err
 	}
-	if err := director.DeleteDisk(c.Tx, d); err != nil {
+	if err := director.DeleteDisk(c.Tx, c.identity.Username, d); err != nil {
 		return nil, err
 	}
 	return noContent()
 }
 
-// showBOSHTask shows a task with what it has done, from the events on that come
-// after the query's "after", which is a count.
-func showBOSHTask(c *call) (*response, error) {
-	t, err := findBOSHTask(c)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := store.BOSHTaskEvents.By(c.Tx, "task_guids", t.GUID)
-	if err != nil {
-		return nil, err
-	}
-	after, _ := strconv.Atoi(c.Request.URL.Query().Get("after"))
-	events := []doc{}
-	for _, e := range rows[min(max(after, 0), len(rows)):] {
-		events = append(events, doc{"at": e.CreatedAt, "stage": e.Stage, "subject": e.Subject, "state": e.State, "detail": e.Detail})
-	}
-	return ok(with(viewBOSHTask(c, t), doc{"events": events}))
+// rollout says how a task changes instances; "" leaves a count to the manifest.
+type rollout struct {
+	SkipDrain   bool   `json:"skip_drain"`
+	Fix         bool   `json:"fix"`
+	Canaries    string `json:"canaries"` // a number or a percentage, like MaxInFlight
+	MaxInFlight string `json:"max_in_flight"`
+}
+
+func (r rollout) into(o director.Order) director.Order {
+	o.SkipDrain, o.Fix, o.Canaries, o.MaxInFlight = r.SkipDrain, r.Fix, r.Canaries, r.MaxInFlight
+	return o
 }
 
 // deployRequest is a manifest to be deployed. Ops are applied by the client, as
@@ -212,6 +183,7 @@ type deployRequest struct {
 	Recreate bool            `json:"recreate"`
 	Rotate   []string        `json:"rotate"`
 	DryRun   bool            `json:"dry_run"`
+	rollout
 }
 
 // deployBOSH asks for a deploy. Errors in the manifest are in the answer.
@@ -220,7 +192,7 @@ func deployBOSH(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	order := director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, Rotate: req.Rotate}
+	order := req.into(director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, Rotate: req.Rotate})
 	configs, err := director.Configs(c.Tx)
 	if err != nil {
 		return nil, err
@@ -255,15 +227,22 @@ type boshTaskRequest struct {
 	WhenChanged bool `json:"when_changed"`
 	// KeepAlive leaves what an errand has on its ephemeral disk to its next run.
 	KeepAlive bool `json:"keep_alive"`
+	Hard      bool `json:"hard"` // of a stop: delete the ephemeral disks, too
+	rollout
 }
 
 func (r boshTaskRequest) Validate() []string {
 	ofInstances := []director.Kind{director.Start, director.Stop, director.Restart, director.Recreate}
+	changes := slices.Contains(ofInstances, director.Kind(r.Kind))
 	kinds := append(slices.Clone(ofInstances), director.Delete, director.RunErrand)
 	return control.Must(slices.Contains(kinds, director.Kind(r.Kind)), "Kind must be one of start, stop, restart, recreate, delete and run-errand",
 		(r.Errand != "") == (r.Kind == string(director.RunErrand)), "Errand must be given for run-errand, and for nothing else",
 		r.Index == nil || r.Group != "", "Group must be given with Index",
-		r.Group == "" || slices.Contains(ofInstances, director.Kind(r.Kind)), "Group must be given for start, stop, restart and recreate alone",
+		r.Group == "" || changes || r.Kind == string(director.RunErrand), "Group must be given for start, stop, restart, recreate and run-errand alone",
+		!r.Hard || r.Kind == string(director.Stop), "Hard must be given for stop alone",
+		!r.Fix || r.Kind == string(director.Recreate), "Fix must be given for recreate alone",
+		!r.SkipDrain || changes, "Skip_drain must be given for start, stop, restart and recreate alone",
+		r.Canaries+r.MaxInFlight == "" || changes, "Canaries and Max_in_flight must be given for start, stop, restart and recreate alone",
 		!r.DropDisks || r.Kind == string(director.Delete), "Delete_disks must be given for delete alone",
 		!r.Force || r.Kind == string(director.Delete), "Force must be given for delete alone")
 }
@@ -277,5 +256,6 @@ func askBOSHTask(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	return askBOSH(c, d.Name, director.Kind(req.Kind), director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged, KeepAlive: req.KeepAlive, DropDisks: req.DropDisks, Force: req.Force})
+	return askBOSH(c, d.Name, director.Kind(req.Kind), req.into(director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged,
+		KeepAlive: req.KeepAlive, DropDisks: req.DropDisks, Force: req.Force, Hard: req.Hard}))
 }

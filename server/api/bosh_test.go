@@ -29,7 +29,7 @@ func TestNamesOfABOSHDeployment(t *testing.T) {
 		`{"kind": "recreate", "group": "nast", "index": 0}`: `Instance group 'nast' doesn't exist in deployment 'dep' (did you mean "nats"?)`,
 		`{"kind": "run-errand", "errand": "smoke-test"}`:    `Errand 'smoke-test' doesn't exist (did you mean "smoke-tests"?)`,
 		`{"kind": "run-errand", "errand": "nats"}`:          `Errand 'nats' doesn't exist`,
-		`{"kind": "delete", "group": "nats"}`:               "Group must be given for start, stop, restart and recreate alone",
+		`{"kind": "delete", "group": "nats"}`:               "Group must be given for start, stop, restart, recreate and run-errand alone",
 		`{"kind": "stop", "delete_disks": true}`:            "Delete_disks must be given for delete alone",
 		`{"kind": "stop", "force": true}`:                   "Force must be given for delete alone",
 		`{"kind": "delete"}`:                                "Deployment 'dep' shares links with 'user': delete these deployments first, or delete it with force",

@@ -81,6 +81,9 @@ func deleteBOSHRelease(c *call) (*response, error) {
 	if err := c.s.Releases.Delete(c.Tx, r); err != nil {
 		return nil, err
 	}
+	if err := recordRelease(c, "delete", r); err != nil {
+		return nil, err
+	}
 	return noContent()
 }
 
@@ -130,12 +133,20 @@ func receiveRelease(c *call) (*cf.BOSHRelease, error) {
 	return c.s.Releases.Receive(c.Context(), body, req.URL, query.Get("sha1"), query.Get("name"), query.Get("version"))
 }
 
+// recordRelease adds the event of what a user does to a release.
+func recordRelease(c *call, action string, r *cf.BOSHRelease) error {
+	return store.BOSHEvents.Insert(c.Tx, &cf.BOSHEvent{User: c.identity.Username, Action: action, ObjectType: "release", ObjectName: r.Name + "/" + r.Version})
+}
+
 func keepRelease(c *call, r *cf.BOSHRelease) (*response, error) {
 	if err := c.PermitAdmin(); err != nil {
 		return nil, err
 	}
 	kept, added, err := c.s.Releases.Keep(c.Tx, r, c.Request.URL.Query().Get("fix") == "true")
 	if err != nil {
+		return nil, err
+	}
+	if err := recordRelease(c, "create", kept); err != nil {
 		return nil, err
 	}
 	view, err := viewBOSHReleaseParts(c, kept)

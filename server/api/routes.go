@@ -138,8 +138,11 @@ func (s *Server) routes() []route {
 		{"POST /v1/deployments/render", admin, renderBOSH},
 		{"GET /v1/deployments/{name}", authz.AdminReadOnly, inTx(showBOSHDeployment)}, // manifests hold secrets
 		{"GET /v1/deployments/{name}/instances", wide, inTx(listBOSHInstances)},
+		{"GET /v1/deployments/{name}/errands", wide, inTx(listBOSHErrands)},
 		{"GET /v1/deployments/{name}/variables", wide, inTx(listBOSHVariables)},
 		{"POST /v1/deployments/{name}/tasks", admin, inTx(askBOSHTask)},
+		{"GET /v1/deployment_events", wide, inTx(byAdmin(listBOSHEvents))},
+		{"GET /v1/deployment_locks", wide, inTx(byAdmin(listBOSHLocks))},
 		{"GET /v1/deployment_tasks", wide, inTx(byAdmin(listBOSHTasks))},
 		{"GET /v1/deployment_tasks/{number}", wide, inTx(showBOSHTask)},
 		{"DELETE /v1/deployment_tasks/{number}", admin, inTx(cancelBOSHTask)},

@@ -33,7 +33,7 @@ func (p *Proxy) admitDeployment(ctx context.Context, user, code string) (target,
 	}
 	var to target
 	var refusal error
-	err = p.Store.Read(ctx, func(tx *store.Tx) (err error) {
+	err = p.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		to, refusal, err = deploymentTarget(tx, at, id)
 		return err
 	})
@@ -74,7 +74,20 @@ func deploymentTarget(tx *store.Tx, at login, id cf.Identity) (to target, refusa
 	if err != nil {
 		return to, nil, err
 	}
+	if err := recordSSH(tx, id.Username, i); err != nil {
+		return to, nil, err
+	}
 	index := strconv.Itoa(i.Index)
 	return target{user: actor.GUID, instanceGUID: actual.InstanceGUID, config: clientConfig(),
 		log: lrp.LogTarget{GUID: i.DeploymentGUID, Source: "SSH", Instance: index, Tags: map[string]string{"job": i.Group, "index": index}}}, nil, nil
+}
+
+// recordSSH adds the event that a user enters an instance, in the director's words.
+func recordSSH(tx *store.Tx, user string, i *cf.BOSHInstance) error {
+	d, err := store.BOSHDeployments.Get(tx, i.DeploymentGUID)
+	if err != nil {
+		return err
+	}
+	name := i.Group + "/" + i.GUID
+	return store.BOSHEvents.Insert(tx, &cf.BOSHEvent{User: user, Action: "setup ssh", ObjectType: "instance", ObjectName: name, Deployment: d.Name, Instance: name})
 }

@@ -15,12 +15,14 @@ import (
 type deployCmd struct {
 	capi.Flags
 	sourceFlags
-	DryRun      bool     `help:"Only report errors and what would change."`
-	WithSecrets bool     `help:"With --dry-run: show the values of credentials."`
-	Lenient     bool     `help:"Report faults that BOSH accepts as warnings."`
-	Recreate    bool     `help:"Recreate all instances, even unchanged ones."`
-	Rotate      []string `help:"Regenerate these variables." placeholder:"NAME"`
-	To          string   `help:"Where to deploy: here, or to a Kubernetes cluster." enum:"here,kubernetes" default:"here"`
+	DryRun      bool `help:"Only report errors and what would change."`
+	WithSecrets bool `help:"With --dry-run: show the values of credentials."`
+	Lenient     bool `help:"Report faults that BOSH accepts as warnings."`
+	Recreate    bool `help:"Recreate all instances, even unchanged ones."`
+	Fix         bool `help:"Recreate instances that have a process without a running container."`
+	rolloutFlags
+	Rotate []string `help:"Regenerate these variables." placeholder:"NAME"`
+	To     string   `help:"Where to deploy: here, or to a Kubernetes cluster." enum:"here,kubernetes" default:"here"`
 	clusterFlags
 }
 
@@ -42,7 +44,7 @@ func (c *deployCmd) Run(e *command.Env) error {
 		return err
 	}
 	var t boshTask
-	body := capi.Doc{"manifest": string(text), "values": s.Values, "lenient": c.Lenient, "recreate": c.Recreate, "rotate": c.Rotate}
+	body := c.doc(capi.Doc{"manifest": string(text), "values": s.Values, "lenient": c.Lenient, "recreate": c.Recreate, "rotate": c.Rotate, "fix": c.Fix})
 	if err := api.Call(e.Ctx, "POST", "/v1/deployments", body, &t); err != nil {
 		return err
 	}

@@ -25,15 +25,18 @@ type Cmd struct {
 	Logs                logsCmd                `cmd:"" help:"Show the logs of a deployment's processes and scripts, or download its log files."`
 	SSH                 sshCmd                 `cmd:"" name:"ssh" help:"Open a shell in an instance, or run a command in several."`
 	SCP                 scpCmd                 `cmd:"" name:"scp" help:"Copy files from instances, or to them."`
-	RunErrand           errandCmd              `cmd:"" help:"Run an errand."`
+	Errands             errandsCmd             `cmd:"" help:"List a deployment's errands."`
+	RunErrand           errandCmd              `cmd:"" help:"Run an errand, and print its output."`
 	Start               startCmd               `cmd:"" help:"Start instances."`
 	Stop                stopCmd                `cmd:"" help:"Stop instances; they stay stopped until 'start'."`
 	Restart             restartCmd             `cmd:"" help:"Restart instances."`
 	Recreate            recreateCmd            `cmd:"" help:"Recreate instances; persistent disks stay."`
 	Variables           variablesCmd           `cmd:"" help:"List a deployment's variables, without their values."`
 	Delete              deleteCmd              `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay by default."`
-	Task                taskCmd                `cmd:"" help:"Show a task, and follow it while it runs."`
-	Tasks               tasksCmd               `cmd:"" help:"List recent tasks."`
+	Task                taskCmd                `cmd:"" help:"Show a task, and follow it while it runs. With --debug, print what its deployment logged meanwhile."`
+	Tasks               tasksCmd               `cmd:"" help:"List the tasks that have not ended, or the last ones."`
+	Locks               locksCmd               `cmd:"" help:"List the deployments that a task is changing."`
+	Events              eventsCmd              `cmd:"" help:"List what was done to deployments, by whom."`
 	CancelTask          cancelCmd              `cmd:"" help:"Cancel a task; instances stay as they are until the next task."`
 	Disks               disksCmd               `cmd:"" help:"List the persistent disks."`
 	DeleteDisk          deleteDiskCmd          `cmd:"" help:"Delete an orphaned persistent disk."`

@@ -86,7 +86,7 @@ type logView struct {
 type logLine struct {
 	Timestamp string
 	Tags      map[string]string
-	Log       struct{ Payload string }
+	Log       struct{ Payload, Type string }
 }
 
 // show prints lines from a time on, or the last ones when that is 0, and returns when

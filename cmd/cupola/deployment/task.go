@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
@@ -27,6 +30,7 @@ type boshTask struct {
 		At                            time.Time
 		Stage, Subject, State, Detail string
 	} `json:"events"`
+	Errands []errandResult `json:"errands"`
 }
 
 func (t *boshTask) ended() bool { return t.State != "queued" && t.State != "processing" }
@@ -95,7 +99,9 @@ func unfollowed(e *command.Env, t boshTask, err error) error {
 
 type taskCmd struct {
 	capi.Flags
-	ID int `arg:"" help:"The task's number."`
+	ID     int  `arg:"" optional:"" help:"The task's number; by default, that of the newest one."`
+	Event  bool `help:"Print its events as JSON, one a line, as BOSH's director logs them." xor:"output"`
+	Result bool `help:"Print its result." xor:"output"`
 }
 
 // Run shows a task, and follows it if it has not ended.
@@ -104,20 +110,93 @@ func (c *taskCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	return followTask(e, api, boshTask{ID: c.ID})
+	if c.ID == 0 {
+		var all []boshTask
+		if err := api.Call(e.Ctx, "GET", "/v1/deployment_tasks?limit=1", nil, &all); err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			return errors.New("there are no tasks yet")
+		}
+		c.ID = all[0].ID
+	}
+	debug := e.Log.Enabled(e.Ctx, slog.LevelDebug) // --debug is a flag of all commands
+	if !c.Event && !c.Result && !debug {
+		return followTask(e, api, boshTask{ID: c.ID})
+	}
+	var t boshTask
+	if err := api.Call(e.Ctx, "GET", fmt.Sprintf("/v1/deployment_tasks/%d", c.ID), nil, &t); err != nil {
+		return err
+	}
+	switch {
+	case c.Event:
+		return writeTaskEvents(e, t)
+	case debug:
+		return writeTaskDebug(e, api, t)
+	}
+	return writeTaskResult(e, t)
 }
 
 type tasksCmd struct {
 	capi.Flags
-	JSON bool `help:"Print JSON." name:"json"`
+	Deployment string      `help:"Only tasks of this deployment." short:"d" placeholder:"NAME"`
+	Recent     recentCount `help:"List the last tasks, also those that have ended: 30, or so many." short:"r" placeholder:"NUMBER"`
+	JSON       bool        `help:"Print JSON." name:"json"`
 }
 
-// Run lists the last tasks.
+// Run lists the tasks that have not ended, or the last ones.
 func (c *tasksCmd) Run(e *command.Env) error {
-	return printList(e, &c.Flags, "/v1/deployment_tasks", c.JSON, "TASK\tSTATE\tDEPLOYMENT\tKIND\tUSER\tSTARTED\tRESULT", func(w io.Writer, t boshTask) {
+	query := url.Values{}
+	switch {
+	case c.Recent < 0 || c.Recent > maxRecent:
+		return fmt.Errorf("invalid --recent %d: give a number from 1 to %d", c.Recent, maxRecent)
+	case c.Recent == 0:
+		query.Set("state", "queued,processing")
+		query.Set("limit", strconv.Itoa(maxRecent))
+	default:
+		query.Set("limit", strconv.Itoa(int(c.Recent)))
+	}
+	if c.Deployment != "" {
+		query.Set("deployment", c.Deployment)
+	}
+	return printList(e, &c.Flags, "/v1/deployment_tasks?"+query.Encode(), c.JSON, "TASK\tSTATE\tDEPLOYMENT\tKIND\tUSER\tSTARTED\tENDED\tRESULT", func(w io.Writer, t boshTask) {
 		result, _, _ := strings.Cut(t.Result, "\n")
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.State, t.Deployment, t.Kind, t.User, command.When(t.StartedAt), result)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.State, t.Deployment, t.Kind, t.User, orNever(t.StartedAt), orNever(t.EndedAt), result)
 	})
+}
+
+func orNever(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return command.When(at)
+}
+
+// recentCount is a number of tasks, which may be left out: --recent or --recent=10.
+type recentCount int
+
+// The number of --recent without one, and the most tasks that the daemon keeps.
+const (
+	usualRecent = 30
+	maxRecent   = 500
+)
+
+// IsBool tells the parser that the flag needs no value.
+func (recentCount) IsBool() bool { return true }
+
+// Decode takes the value of the flag, if there is one.
+func (r *recentCount) Decode(ctx *kong.DecodeContext) error {
+	*r = usualRecent
+	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+		return nil
+	}
+	text := fmt.Sprint(ctx.Scan.Pop().Value)
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return fmt.Errorf("expected a number of tasks from 1 on, got %q", text)
+	}
+	*r = recentCount(n)
+	return nil
 }
 
 type cancelCmd struct {
@@ -157,69 +236,17 @@ func (c *deleteDiskCmd) Run(e *command.Env) error {
 }
 
 // ask requests a task of a deployment, and follows it.
-func ask(e *command.Env, flags *capi.Flags, deployment string, what capi.Doc) error {
-	api, err := flags.Login(e.Ctx)
+func ask(e *command.Env, api *capi.Client, deployment string, what capi.Doc) error {
+	t, err := requestTask(e, api, deployment, what)
 	if err != nil {
-		return err
-	}
-	var t boshTask
-	if err := api.Call(e.Ctx, "POST", "/v1/deployments/"+url.PathEscape(deployment)+"/tasks", what, &t); err != nil {
 		return err
 	}
 	return followTask(e, api, t)
 }
 
-// boshInstancesFlags say which instances something is about.
-type boshInstancesFlags struct {
-	capi.Flags
-	Deployment string `arg:"" help:"The deployment."`
-	Instance   string `arg:"" optional:"" help:"An instance group, or an instance like nats/0; all by default." placeholder:"GROUP[/INDEX]"`
-}
-
-func (f *boshInstancesFlags) ask(e *command.Env, kind string) error {
-	what := capi.Doc{"kind": kind}
-	if f.Instance != "" {
-		group, index, one := strings.Cut(f.Instance, "/")
-		what["group"] = group
-		if one {
-			n, err := strconv.Atoi(index)
-			if err != nil || n < 0 {
-				return fmt.Errorf("invalid instance %q: give an instance group, or an instance like %s/0", f.Instance, group)
-			}
-			what["index"] = n
-		}
-	}
-	return ask(e, &f.Flags, f.Deployment, what)
-}
-
-type startCmd struct{ boshInstancesFlags }
-type stopCmd struct{ boshInstancesFlags }
-type restartCmd struct{ boshInstancesFlags }
-type recreateCmd struct{ boshInstancesFlags }
-
-// Run starts instances.
-func (c *startCmd) Run(e *command.Env) error { return c.ask(e, "start") }
-
-// Run stops instances; they stay so until they are started.
-func (c *stopCmd) Run(e *command.Env) error { return c.ask(e, "stop") }
-
-// Run stops instances and starts them again.
-func (c *restartCmd) Run(e *command.Env) error { return c.ask(e, "restart") }
-
-// Run recreates instances; persistent disks stay.
-func (c *recreateCmd) Run(e *command.Env) error { return c.ask(e, "recreate") }
-
-type errandCmd struct {
-	capi.Flags
-	Deployment  string `arg:"" help:"The deployment."`
-	Errand      string `arg:"" help:"The errand's instance group."`
-	WhenChanged bool   `help:"Skip it if it succeeded and nothing has changed since."`
-	KeepAlive   bool   `help:"Keep its ephemeral disk for the next run."`
-}
-
-// Run runs an errand.
-func (c *errandCmd) Run(e *command.Env) error {
-	return ask(e, &c.Flags, c.Deployment, capi.Doc{"kind": "run-errand", "errand": c.Errand, "when_changed": c.WhenChanged, "keep_alive": c.KeepAlive})
+func requestTask(e *command.Env, api *capi.Client, deployment string, what capi.Doc) (t boshTask, err error) {
+	err = api.Call(e.Ctx, "POST", "/v1/deployments/"+url.PathEscape(deployment)+"/tasks", what, &t)
+	return t, err
 }
 
 type deleteCmd struct {
@@ -231,5 +258,9 @@ type deleteCmd struct {
 
 // Run deletes a deployment. Its persistent disks stay unless they are to go.
 func (c *deleteCmd) Run(e *command.Env) error {
-	return ask(e, &c.Flags, c.Deployment, capi.Doc{"kind": "delete", "delete_disks": c.DeleteDisks, "force": c.Force})
+	api, err := c.Login(e.Ctx)
+	if err != nil {
+		return err
+	}
+	return ask(e, api, c.Deployment, capi.Doc{"kind": "delete", "delete_disks": c.DeleteDisks, "force": c.Force})
 }

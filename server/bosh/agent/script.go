@@ -38,6 +38,9 @@ type Call struct {
 	Env  []lrp.EnvVar
 }
 
+// CallTag is the tag of an errand's log lines that names the call that wrote them.
+const CallTag = "bosh_call"
+
 // drainFile is where what a drain script writes is read.
 const drainFile = "/tmp/drain.out"
 
@@ -49,6 +52,9 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 		return lrp.RunInfo{}, fmt.Errorf("instance %s has no job %s", i.name(), c.Job)
 	}
 	run := i.container(j)
+	if c.Script == Errand {
+		run.Log.Tags[CallTag] = c.GUID
+	}
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, string(c.Script)}, "/")
 	if c.Process == "" {
 		run.Volumes, run.Setup = i.whole(), makeDirectories(j.directories())

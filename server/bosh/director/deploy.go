@@ -239,10 +239,24 @@ func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 	if err := w.migrate(); err != nil {
 		return err
 	}
-	p := taskPlan{Recreate: d.order.Recreate}
+	p := taskPlan{SkipDrain: d.order.SkipDrain}
+	if d.order.Fix {
+		if p.Unresponsive, err = l.unresponsive(tx, dep, rows); err != nil {
+			return err
+		}
+	}
+	w.renew = p.Unresponsive
+	if d.order.Recreate {
+		w.renew = guidsOf(rows)
+	}
+	p.Discard = w.renew
 	for n := range d.resolved.Groups {
 		g := &d.resolved.Groups[n]
-		p.Groups = append(p.Groups, groupOf(d.m, d.m.Group(g.Name)))
+		of, err := groupOf(d.m, d.m.Group(g.Name), d.order)
+		if err != nil {
+			return err
+		}
+		p.Groups = append(p.Groups, of)
 		if err := w.group(g); err != nil {
 			return err
 		}
@@ -252,6 +266,13 @@ func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 	}
 	p.addMissing(rows)
 	return plan(tx, d.task, p)
+}
+
+func guidsOf(rows []*cf.BOSHInstance) (guids []string) {
+	for _, r := range rows {
+		guids = append(guids, r.GUID)
+	}
+	return guids
 }
 
 // writeDeployment writes the deployment and its variables. Its version counts

@@ -51,10 +51,7 @@ func (l *Loop) load(tx *store.Tx, t *cf.BOSHTask) (w world, err error) {
 
 // callsOf are the calls of instances, by their GUIDs.
 func callsOf(tx *store.Tx, rows []*cf.BOSHInstance) (map[string][]cf.BOSHCall, error) {
-	var guids []string
-	for _, r := range rows {
-		guids = append(guids, r.GUID)
-	}
+	guids := guidsOf(rows)
 	if guids == nil {
 		return nil, nil
 	}

@@ -240,7 +240,7 @@ func (l *Loop) fail(ctx context.Context, t *cf.BOSHTask, why error) error {
 		if err := errors.Join(release(tx, t, why.Error()), endEvents(tx, t, why.Error())); err != nil {
 			return err
 		}
-		return store.BOSHTasks.Update(tx, row)
+		return endTask(tx, row)
 	})
 }
 
@@ -255,7 +255,7 @@ func (l *Loop) giveUp(ctx context.Context, t *cf.BOSHTask, why error) error {
 		if err := endEvents(tx, t, why.Error()); err != nil {
 			return err
 		}
-		return store.BOSHTasks.Update(tx, row)
+		return endTask(tx, row)
 	})
 }
 

@@ -87,7 +87,7 @@ func (s *step) atRest(i *item) {
 	case cf.BOSHGone:
 		i.gone = true
 		s.out.Delete = append(s.out.Delete, i.BOSHInstance)
-		s.event(s.stage(i), subject(i), "finished", "")
+		s.event(s.stage(i), i, "finished", "")
 	case cf.BOSHHalted:
 		s.finish(i)
 		if !i.service() {
@@ -102,7 +102,7 @@ func (s *step) atRest(i *item) {
 			s.out.Orphans = append(s.out.Orphans, i.DiskGUID)
 			i.DiskGUID = ""
 		}
-		if s.Plan.Recreate {
+		if slices.Contains(s.Plan.Discard, i.GUID) {
 			s.discard(i)
 		}
 		i.Digest, i.Renewed, i.Spec = i.BOSHInstance.Next, i.Renew, i.instance.Next
@@ -116,7 +116,7 @@ func (s *step) enter(i *item, phase cf.BOSHPhase) {
 	i.Running, i.Empty = false, false // unknown until the next look
 	s.forget(i)
 	script := scripts[phase]
-	if script == "" || i.Spec == nil {
+	if script == "" || i.Spec == nil || s.skips(i, script) {
 		return
 	}
 	for _, job := range i.Spec.With(script) {
@@ -126,6 +126,17 @@ func (s *step) enter(i *item, phase cf.BOSHPhase) {
 		}
 		s.call(i, phase, i.Digest, call)
 	}
+}
+
+// skips reports whether the task leaves out a script of an instance.
+func (s *step) skips(i *item, script agent.Script) bool {
+	switch script {
+	case agent.PreStop, agent.Drain:
+		return s.Plan.SkipDrain || slices.Contains(s.Plan.Unresponsive, i.GUID)
+	case agent.PostStop:
+		return slices.Contains(s.Plan.Unresponsive, i.GUID)
+	}
+	return false
 }
 
 // changes reports whether an instance stops to become another.
@@ -280,13 +291,13 @@ func (s *step) finish(i *item) {
 	if i.Failure != "" {
 		state = "failed"
 	}
-	s.event(s.stage(i), subject(i), state, i.Failure)
+	s.event(s.stage(i), i, state, i.Failure)
 }
 
 // fail ends the change of an instance as it is.
 func (s *step) fail(i *item, why string) {
 	i.Chosen, i.Failure = false, why
-	s.event(s.stage(i), subject(i), "failed", why)
+	s.event(s.stage(i), i, "failed", why)
 }
 
 // watchOf is how long to wait for an instance.

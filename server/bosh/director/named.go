@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cupola/runtime/suggest"
+	"cupola/server/bosh/agent"
 	"cupola/server/bosh/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -23,7 +24,7 @@ func named(tx *store.Tx, deployment string, kind Kind, o Order) (*cf.BOSHDeploym
 		err = checkInstances(deployment, rows, o)
 	}
 	if err == nil {
-		err = checkErrand(rows, o.Errand)
+		_, _, err = errandNamed(tx, rows, o.Errand)
 	}
 	if err == nil && kind == Delete && !o.Force {
 		err = checkConsumers(tx, deployment)
@@ -71,12 +72,66 @@ func checkInstances(deployment string, rows []*cf.BOSHInstance, o Order) error {
 	return cf.Unprocessable("'%s/%s/%d' doesn't exist: the last instance of the group is %s/%d", deployment, o.Group, *o.Index, o.Group, last)
 }
 
-func checkErrand(rows []*cf.BOSHInstance, errand string) error {
-	all := groups(rows, func(r *cf.BOSHInstance) bool { return r.Lifecycle != string(manifest.Service) })
-	if errand == "" || slices.Contains(all, errand) {
-		return nil
+// errandNamed finds what a user calls an errand: an instance group of errands, or a job
+// that one of them has, or that has bin/run on the instances of a service. "" is neither.
+func errandNamed(tx *store.Tx, rows []*cf.BOSHInstance, name string) (group, job string, err error) {
+	all := groups(rows, isErrand)
+	if name == "" || slices.Contains(all, name) {
+		return name, "", nil
 	}
-	return cf.Unprocessable("Errand '%s' doesn't exist%s", errand, suggest.Hint(errand, all))
+	jobs, err := errandJobs(tx, rows)
+	if err != nil {
+		return "", "", err
+	}
+	if slices.Contains(jobs, name) {
+		return "", name, nil
+	}
+	return "", "", cf.Unprocessable("Errand '%s' doesn't exist%s", name, suggest.Hint(name, slices.Concat(all, jobs)))
+}
+
+// Errands names what can run as an errand in a deployment: instance groups of errands,
+// and jobs.
+func Errands(tx *store.Tx, d *cf.BOSHDeployment) ([]string, error) {
+	rows, err := store.BOSHInstances.By(tx, "deployment_guids", d.GUID)
+	if err != nil {
+		return nil, err
+	}
+	names, err := errandJobs(tx, rows)
+	names = append(names, groups(rows, isErrand)...)
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+func isErrand(r *cf.BOSHInstance) bool { return r.Lifecycle != string(manifest.Service) }
+
+// errandJobs names the jobs that can run as an errand.
+func errandJobs(tx *store.Tx, rows []*cf.BOSHInstance) (names []string, err error) {
+	seen := map[string]bool{}
+	for _, r := range rows {
+		if seen[r.Group] {
+			continue
+		}
+		seen[r.Group] = true
+		row, err := store.BOSHSpecs.Get(tx, r.Next)
+		if store.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		spec, err := agent.Decode(row.Text)
+		if err != nil {
+			continue // it cannot run, and other groups can
+		}
+		names = append(names, spec.With(agent.Errand)...)
+		if r.Lifecycle != string(manifest.Service) {
+			for _, c := range spec.ErrandCalls() {
+				names = append(names, c.Job)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // groups names, sorted, the groups of some instances.

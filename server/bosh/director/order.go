@@ -30,8 +30,18 @@ type Order struct {
 	Rotate []string `json:"rotate,omitempty"`
 	// Of start, stop, restart and recreate: which instances; all of the group
 	// without Index, all of the deployment without Group.
+	// A run-errand takes them, too.
 	Group string `json:"group,omitempty"`
 	Index *int   `json:"index,omitempty"`
+	// Of a deploy, stop, restart and recreate: do not run pre-stop and drain scripts.
+	SkipDrain bool `json:"skip_drain,omitempty"`
+	// Of a deploy and recreate: recreate unresponsive instances without their stop scripts.
+	Fix bool `json:"fix,omitempty"`
+	// Of all that changes instances: a count or percentage that replaces the manifest's.
+	Canaries    string `json:"canaries,omitempty"`
+	MaxInFlight string `json:"max_in_flight,omitempty"`
+	// Of a stop: delete the ephemeral disks, as BOSH deletes VMs.
+	Hard bool `json:"hard,omitempty"`
 	// Of a delete: whether persistent disks go, too.
 	DropDisks bool `json:"delete_disks,omitempty"`
 	// Of a delete: whether it is done although other deployments use its links.
@@ -59,12 +69,33 @@ func (o Order) Check(configs config.Set) (deployment string, found manifest.Find
 	return m.Name, found, variables.CheckRotate(m.Declared(), o.Rotate)
 }
 
-// keptTasks is how many tasks are kept, those that have not ended apart.
-const keptTasks = 500
+// update returns how a group is updated: as the order says, else as u says.
+func (o Order) update(u manifest.Update) (manifest.Update, error) {
+	for _, of := range []struct {
+		name, text string
+		count      **manifest.Count
+	}{{"canaries", o.Canaries, &u.Canaries}, {"max_in_flight", o.MaxInFlight, &u.MaxInFlight}} {
+		if of.text == "" {
+			continue
+		}
+		c, err := manifest.ParseCount(of.text)
+		if err != nil {
+			return u, fmt.Errorf("invalid %s %q: %w", of.name, of.text, err)
+		}
+		*of.count = &c
+	}
+	return u, nil
+}
+
+// KeptTasks is how many tasks are kept, those that have not ended apart.
+const KeptTasks = 500
 
 // Ask adds a task for a deployment. The tasks of one deployment are done one
 // after the other. A name that nothing has is refused.
 func Ask(tx *store.Tx, deployment, user string, kind Kind, o Order) (*cf.BOSHTask, error) {
+	if _, err := o.update(manifest.Update{}); err != nil {
+		return nil, cf.Unprocessable("%s", err)
+	}
 	if kind != Deploy {
 		if _, _, err := named(tx, deployment, kind, o); err != nil {
 			return nil, err
@@ -78,7 +109,7 @@ func Ask(tx *store.Tx, deployment, user string, kind Kind, o Order) (*cf.BOSHTas
 	if err := store.BOSHTasks.Insert(tx, t); err != nil {
 		return nil, err
 	}
-	return t, store.BOSHTasks.DropEnded(tx, t.Number-keptTasks)
+	return t, store.BOSHTasks.DropEnded(tx, t.Number-KeptTasks)
 }
 
 func orderOf(t *cf.BOSHTask) (o Order, err error) {
@@ -100,7 +131,7 @@ func Cancel(tx *store.Tx, t *cf.BOSHTask) error {
 		}
 	}
 	t.State, t.Result, t.EndedAt = cf.BOSHCancelled, fmt.Sprintf("Task %d cancelled", t.Number), tx.Now
-	return store.BOSHTasks.Update(tx, t)
+	return endTask(tx, t)
 }
 
 // release ends what a task does to instances, and says why.
@@ -124,8 +155,10 @@ func release(tx *store.Tx, t *cf.BOSHTask, why string) error {
 			}
 		}
 		if r.Chosen {
-			r.Chosen, r.Failure = false, why
-			err = errors.Join(err, store.BOSHInstances.Update(tx, r))
+			if r.Chosen = false; !r.Settled() {
+				r.Failure = why
+			}
+			err = errors.Join(err, store.BOSHInstances.Update(tx, r), store.BOSHEvents.End(tx, t.Number, ofInstance, instanceName(r), why))
 		}
 	}
 	return err
@@ -133,9 +166,12 @@ func release(tx *store.Tx, t *cf.BOSHTask, why string) error {
 
 // DeleteDisk deletes a persistent disk that is no instance's; the loop removes
 // what was on it.
-func DeleteDisk(tx *store.Tx, d *cf.BOSHDisk) error {
+func DeleteDisk(tx *store.Tx, user string, d *cf.BOSHDisk) error {
 	if d.OrphanedAt.IsZero() {
 		return cf.Unprocessable("Disk %s is the disk of %s/%d of deployment %s: only a disk that is nobody's can be deleted", d.GUID, d.Group, d.Index, d.DeploymentName)
+	}
+	if err := recordDisk(tx, &cf.BOSHTask{User: user}, "delete", d, nil); err != nil {
+		return err
 	}
 	return store.BOSHDisks.Delete(tx, d.GUID)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -155,6 +156,72 @@ func TestRecreate(t *testing.T) {
 	again(Restart, "4")
 }
 
+// TestHardStop deletes ephemeral disks, also of an instance that was stopped before; the
+// next start makes them again.
+func TestHardStop(t *testing.T) {
+	l, shelf, _ := newLoop(t)
+	move(t, l)
+	_, i := row(t, l, "1")
+	data, sys := "bosh-data-"+i.GUID, "bosh-sys-"+i.GUID
+	for n, test := range []struct {
+		kind Kind
+		hard bool
+		want []string
+	}{
+		{Stop, false, nil},
+		{Stop, true, []string{"remove " + data, "remove " + sys}},
+		{Start, false, []string{"make " + data, "make " + sys}},
+		{Stop, true, []string{"remove " + data, "remove " + sys}},
+	} {
+		shelf.log = nil
+		write(t, l, func(tx *store.Tx) error {
+			_, err := Ask(tx, "nats", "admin", test.kind, Order{Hard: test.hard})
+			return err
+		})
+		move(t, l)
+		task, now := row(t, l, strconv.Itoa(n+2))
+		slices.Sort(shelf.log)
+		if task.State != cf.BOSHDone || !now.Settled() || !slices.Equal(shelf.log, test.want) || !slices.Contains(shelf.names, diskVolume(i.DiskGUID)) {
+			t.Errorf("%+v: got %s %q, %+v and %q", test, task.State, task.Result, now, shelf.log)
+		}
+	}
+}
+
+// TestUnresponsive finds the instance that has a process without a running container.
+func TestUnresponsive(t *testing.T) {
+	l, _, _ := newLoop(t)
+	move(t, l)
+	write(t, l, func(tx *store.Tx) error {
+		d, err := store.BOSHDeployments.First(tx, store.Query{})
+		if err != nil {
+			return err
+		}
+		put := func(index int, phase cf.BOSHPhase, states ...lrp.ActualState) error {
+			spec := agent.Spec{Deployment: "nats", Group: "web", Index: index, Jobs: []agent.Job{{Name: "web", Processes: []agent.Process{{Process: bpm.Process{Name: "web"}}}}}}
+			text, digest, err := spec.Encode()
+			r := &cf.BOSHInstance{Resource: cf.Resource{GUID: "web-" + strconv.Itoa(index)}, DeploymentGUID: d.GUID, Group: "web", Index: index, Lifecycle: "service", Goal: cf.BOSHStarted, Phase: phase, Digest: digest, Next: digest}
+			err = errors.Join(err, store.BOSHInstances.Insert(tx, r), store.BOSHSpecs.Insert(tx, &cf.BOSHSpec{Resource: cf.Resource{GUID: digest}, InstanceGUID: r.GUID, Text: text}))
+			for _, state := range states {
+				guid := agent.Instance{Spec: spec, Digest: digest}.Processes()[0]
+				err = errors.Join(err, store.ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: guid}, Domain: lrp.BOSHDomain("nats"), State: state, Owner: lrp.Owner{GUID: r.GUID}}))
+			}
+			return err
+		}
+		if err := errors.Join(put(0, cf.BOSHRunning, lrp.Running), put(1, cf.BOSHRunning), put(2, cf.BOSHRunning, lrp.Crashed), put(3, cf.BOSHStarting)); err != nil {
+			return err
+		}
+		rows, err := store.BOSHInstances.By(tx, "deployment_guids", d.GUID)
+		if err != nil {
+			return err
+		}
+		got, err := l.unresponsive(tx, d, rows)
+		if want := []string{"web-1", "web-2"}; !slices.Equal(got, want) {
+			t.Errorf("got %q; want %q", got, want)
+		}
+		return err
+	})
+}
+
 // TestPreparedOnce is a loop that read a task a moment before it was prepared.
 func TestPreparedOnce(t *testing.T) {
 	l, _, task := newLoop(t)
@@ -200,7 +267,7 @@ func TestCancelAndDeleteDisk(t *testing.T) {
 	disk := func(tx *store.Tx) error {
 		d, err := store.BOSHDisks.Get(tx, i.DiskGUID)
 		if err == nil {
-			err = DeleteDisk(tx, d)
+			err = DeleteDisk(tx, "admin", d)
 		}
 		return err
 	}

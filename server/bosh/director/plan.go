@@ -27,14 +27,27 @@ const (
 type taskPlan struct {
 	Groups []group // in the manifest's order; those to go, too
 	Stage  stage
-	// Errand is the group that a run-errand runs.
-	Errand string `json:",omitempty"`
+	// Errand is the group that a run-errand runs; or ErrandJob the job, in all groups
+	// that have it. Group and Index limit the instances.
+	Errand    string `json:",omitempty"`
+	ErrandJob string `json:",omitempty"`
+	Group     string `json:",omitempty"`
+	Index     *int   `json:",omitempty"`
+	// Ran lists the errands that have ended, and Faults why some on running instances
+	// failed.
+	Ran    []ErrandResult `json:",omitempty"`
+	Faults []string       `json:",omitempty"`
 	// WhenChanged leaves it out where it ran well as it is.
 	WhenChanged bool `json:",omitempty"`
 	// KeepAlive leaves its ephemeral disks to its next run.
 	KeepAlive bool `json:",omitempty"`
-	// Recreate gives instances new ephemeral disks, as BOSH creates new VMs.
-	Recreate bool `json:",omitempty"`
+	// Discard lists the GUIDs of instances whose ephemeral disks are deleted while they
+	// are stopped, as BOSH deletes VMs.
+	Discard []string `json:",omitempty"`
+	// SkipDrain leaves out pre-stop and drain scripts.
+	SkipDrain bool `json:",omitempty"`
+	// Unresponsive lists the GUIDs of instances that are recreated without any stop script.
+	Unresponsive []string `json:",omitempty"`
 	// DropDisks deletes the disks of deleted instances.
 	DropDisks bool `json:",omitempty"`
 	// Result is what the task says when it has ended well.
@@ -63,13 +76,14 @@ type group struct {
 	UpdateWatch manifest.Watch
 }
 
-// groupOf is how a manifest has a group changed.
-func groupOf(m *manifest.Manifest, g *manifest.InstanceGroup) group {
-	u, n := m.UpdateOf(g), g.Total()
+// groupOf is how a group is changed by its manifest and an order.
+func groupOf(m *manifest.Manifest, g *manifest.InstanceGroup, o Order) (group, error) {
+	u, err := o.update(m.UpdateOf(g))
+	n := g.Total()
 	return group{
 		Name: g.Name, Lifecycle: g.Lifecycle, Serial: u.InSerial(), Canaries: u.CanariesOf(n), MaxInFlight: u.MaxInFlightOf(n),
 		CanaryWatch: watch(u.CanaryWatch), UpdateWatch: watch(u.UpdateWatch),
-	}
+	}, err
 }
 
 // watch is how long to wait where the manifest does not say.

@@ -3,7 +3,10 @@ package director
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"cupola/runtime/lrp"
+	"cupola/server/bosh/agent"
 	"cupola/server/bosh/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -26,7 +29,7 @@ func (l *Loop) prepare(ctx context.Context, t *cf.BOSHTask) error {
 		if row, err := unplanned(tx, t); err != nil || row == nil {
 			return err
 		}
-		p, err := change(tx, t, o)
+		p, err := l.change(tx, t, o)
 		if err != nil {
 			return err
 		}
@@ -42,6 +45,9 @@ func (l *Loop) start(ctx context.Context, t *cf.BOSHTask) error {
 			return err
 		}
 		row.State, row.StartedAt = cf.BOSHProcessing, tx.Now
+		if err := recordStart(tx, row); err != nil {
+			return err
+		}
 		return store.BOSHTasks.Update(tx, row)
 	})
 }
@@ -70,7 +76,7 @@ func plan(tx *store.Tx, t *cf.BOSHTask, p taskPlan) error {
 
 // change sets the desired state of a deployment's instances for a task without
 // a new manifest.
-func change(tx *store.Tx, t *cf.BOSHTask, o Order) (taskPlan, error) {
+func (l *Loop) change(tx *store.Tx, t *cf.BOSHTask, o Order) (taskPlan, error) {
 	d, rows, err := named(tx, t.DeploymentName, Kind(t.Kind), o)
 	if err != nil {
 		return taskPlan{}, err
@@ -79,26 +85,77 @@ func change(tx *store.Tx, t *cf.BOSHTask, o Order) (taskPlan, error) {
 	if len(d.Manifest) > 0 && findings.Err() != nil {
 		return taskPlan{}, fmt.Errorf("the manifest of deployment %s cannot be read any longer", d.Name)
 	}
-	p := taskPlan{DropDisks: o.DropDisks, Errand: o.Errand, WhenChanged: o.WhenChanged, KeepAlive: o.KeepAlive, Recreate: Kind(t.Kind) == Recreate}
+	p := taskPlan{DropDisks: o.DropDisks, WhenChanged: o.WhenChanged, KeepAlive: o.KeepAlive, SkipDrain: o.SkipDrain, Group: o.Group, Index: o.Index}
+	if p.Errand, p.ErrandJob, err = errandNamed(tx, rows, o.Errand); err != nil {
+		return p, err
+	}
 	for _, g := range m.InstanceGroups {
-		of := groupOf(m, g)
-		if kind := Kind(t.Kind); kind != Restart && kind != Recreate {
+		of, err := groupOf(m, g, o)
+		if err != nil {
+			return p, err
+		}
+		if kind := Kind(t.Kind); o.Canaries == "" && kind != Restart && kind != Recreate {
 			of.Canaries = 0 // nothing new comes up
 		}
 		p.Groups = append(p.Groups, of)
 	}
 	p.addMissing(rows)
+	if o.Fix {
+		if p.Unresponsive, err = l.unresponsive(tx, d, rows); err != nil {
+			return p, err
+		}
+	}
+	return p, p.setDesired(tx, Kind(t.Kind), o, rows)
+}
+
+// setDesired sets the desired state of the instances that an order is about.
+func (p *taskPlan) setDesired(tx *store.Tx, kind Kind, o Order, rows []*cf.BOSHInstance) error {
 	for _, r := range rows {
 		if o.Group != "" && r.Group != o.Group || o.Index != nil && r.Index != *o.Index {
 			continue
 		}
-		if setDesired(Kind(t.Kind), r) {
+		if r.Lifecycle == string(manifest.Service) && (kind == Recreate || kind == Stop && o.Hard) {
+			p.Discard = append(p.Discard, r.GUID)
+		}
+		if setDesired(kind, r) {
 			if err := store.BOSHInstances.Update(tx, r); err != nil {
-				return p, err
+				return err
 			}
 		}
 	}
-	return p, nil
+	return nil
+}
+
+// unresponsive returns the GUIDs of instances that should run, but have a process
+// without a running container.
+func (l *Loop) unresponsive(tx *store.Tx, d *cf.BOSHDeployment, rows []*cf.BOSHInstance) (guids []string, err error) {
+	actuals, err := store.ActualLRPs.By(tx, "domains", lrp.BOSHDomain(d.Name))
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if r.Goal != cf.BOSHStarted || r.Phase != cf.BOSHRunning {
+			continue
+		}
+		i, err := l.seen(tx, r, actuals)
+		if err != nil {
+			return nil, err
+		}
+		if i.Spec == nil || !alive(agent.Instance{Spec: *i.Spec, Digest: r.Digest}, actuals) {
+			guids = append(guids, r.GUID)
+		}
+	}
+	return guids, nil
+}
+
+// alive reports whether each process of an instance has a running container.
+func alive(i agent.Instance, actuals []*lrp.Actual) bool {
+	for _, guid := range i.Processes() {
+		if !slices.ContainsFunc(actuals, func(a *lrp.Actual) bool { return a.ProcessGUID == guid && a.State == lrp.Running }) {
+			return false
+		}
+	}
+	return true
 }
 
 // addMissing plans for groups that instances have and the manifest has not any

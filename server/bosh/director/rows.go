@@ -21,6 +21,7 @@ type rowWriter struct {
 	deploy     *deploy
 	deployment *cf.BOSHDeployment
 	rows       map[string]*cf.BOSHInstance // not in the manifest so far
+	renew      []string                    // GUIDs of the instances to recreate
 	azs        func(az string) []string
 }
 
@@ -94,7 +95,7 @@ func (w *rowWriter) instance(g *bosh.Group, i *bosh.Instance) error {
 	if r.Goal != cf.BOSHHalted { // what was stopped stays so until it is started
 		r.Goal = cf.BOSHStarted
 	}
-	if w.deploy.order.Recreate {
+	if ok && slices.Contains(w.renew, r.GUID) {
 		r.Renew++
 	}
 	if ok {
@@ -136,6 +137,9 @@ func (w *rowWriter) disk(r *cf.BOSHInstance, g *bosh.Group, i *bosh.Instance) er
 	for _, d := range all {
 		if !d.OrphanedAt.IsZero() && d.Group == g.Name && d.Index == i.Index && d.SizeMB <= g.PersistentDiskMB {
 			r.DiskGUID, d.OrphanedAt = d.GUID, time.Time{}
+			if err := recordDisk(w.tx, w.deploy.task, "attach", d, nil); err != nil {
+				return err
+			}
 			return store.BOSHDisks.Update(w.tx, d)
 		}
 	}
@@ -144,7 +148,7 @@ func (w *rowWriter) disk(r *cf.BOSHInstance, g *bosh.Group, i *bosh.Instance) er
 		return err
 	}
 	r.DiskGUID = d.GUID
-	return nil
+	return recordDisk(w.tx, w.deploy.task, "create", d, nil)
 }
 
 // checkDisk refuses to make a disk smaller that is there; a larger one it gets

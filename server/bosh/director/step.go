@@ -37,9 +37,11 @@ func (s *step) undoLacking() {
 		}
 		s.out.Calls = slices.DeleteFunc(s.out.Calls, func(c cf.BOSHCall) bool { return c.InstanceGUID == i.GUID })
 		s.out.Orphans = slices.DeleteFunc(s.out.Orphans, func(guid string) bool { return guid == i.was.DiskGUID })
-		i.Phase, i.Digest, i.Renewed, i.DiskGUID = cf.BOSHStopped, i.was.Digest, i.was.Renewed, i.was.DiskGUID
+		if comesUp(&i.BOSHInstance) || !i.service() {
+			i.Phase, i.Digest, i.Renewed, i.DiskGUID = cf.BOSHStopped, i.was.Digest, i.was.Renewed, i.was.DiskGUID
+		}
 		i.Chosen, i.Failure, i.TaskGUID = false, err.Error(), s.Task.GUID
-		s.event(s.stage(i), subject(i), "failed", err.Error())
+		s.event(s.stage(i), i, "failed", err.Error())
 	}
 }
 
@@ -100,14 +102,12 @@ func (i *item) goal() cf.BOSHGoal {
 	return i.Goal
 }
 
-// runs reports whether an errand's instance does what errands do now.
-func (s *step) runs(i *item) bool {
-	return s.Plan.Stage == errands && i.Goal != cf.BOSHGone && !i.service()
-}
+// runs reports whether an instance was chosen to run an errand.
+func (s *step) runs(i *item) bool { return s.Plan.Stage == errands && i.Goal != cf.BOSHGone }
 
 // update chooses instances group by group.
 func (s *step) update() {
-	if s.Plan.Errand != "" {
+	if s.Plan.runsErrand() {
 		s.enterStage(errands)
 		return
 	}
@@ -226,7 +226,7 @@ func (s *step) canaries(g group) (missing int, waits bool) {
 func (s *step) choose(i *item, canary bool) {
 	failed := i.Failure != ""
 	i.TaskGUID, i.Chosen, i.Canary, i.Failure = s.Task.GUID, true, canary, ""
-	s.event(s.stage(i), subject(i), "started", "")
+	s.event(s.stage(i), i, "started", "")
 	if failed {
 		s.recover(i)
 	}
@@ -274,19 +274,15 @@ func (s *step) failure() string {
 			all = append(all, i.Failure)
 		}
 	}
-	return strings.Join(all, "\n")
+	return strings.Join(append(all, s.Plan.Faults...), "\n")
 }
 
 func (s *step) enterStage(stage stage) {
 	s.Plan.Stage = stage
-	t := s.Task
-	text, err := s.Plan.encode()
-	if err != nil {
+	if err := s.savePlan(); err != nil {
 		s.end(cf.BOSHError, err.Error())
 		return
 	}
-	t.Plan = text
-	s.out.Task = &t
 	switch stage {
 	case postDeploy:
 		s.callAll()
@@ -296,8 +292,26 @@ func (s *step) enterStage(stage stage) {
 	}
 }
 
-// end ends the task.
+// savePlan writes the plan as it is now.
+func (s *step) savePlan() error {
+	text, err := s.Plan.encode()
+	if err != nil {
+		return err
+	}
+	t := s.Task
+	t.Plan = text
+	s.out.Task = &t
+	return nil
+}
+
+// end ends the task. Only now are the ephemeral disks deleted of instances that were
+// stopped before, or by a hard stop.
 func (s *step) end(state cf.BOSHTaskState, result string) {
+	for _, i := range s.all {
+		if i.Phase == cf.BOSHStopped && i.goal() == cf.BOSHHalted && slices.Contains(s.Plan.Discard, i.GUID) {
+			s.discard(i)
+		}
+	}
 	t := s.Task
 	if s.out.Task != nil {
 		t = *s.out.Task

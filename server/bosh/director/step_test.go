@@ -155,7 +155,7 @@ func (f *fleet) answer() {
 		c.State, c.EndedAt = cf.BOSHSucceeded, f.now
 		f.log = append(f.log, fmt.Sprintf("%s %s %s", c.InstanceGUID, c.Script, strings.Join(c.Args, " ")))
 		if f.bad[c.InstanceGUID[:i]+"/"+c.InstanceGUID[i+1:]+" "+c.Script] {
-			c.State, c.Reason = cf.BOSHFailed, "exit status 1"
+			c.State, c.Reason = cf.BOSHFailed, "APP: Exited with status 1"
 		}
 		if c.Script == string(agent.Drain) {
 			c.Result = []byte("0")
@@ -369,6 +369,86 @@ func TestErrands(t *testing.T) {
 	f.plan.Errand, f.plan.WhenChanged = "smoke", true
 	if f.run(); len(f.log) > 0 || f.task.State != cf.BOSHDone {
 		t.Errorf("got %s, %s; want an errand that ran well left out", f.task.State, f.log)
+	}
+}
+
+// TestErrandOfAJob runs the script of a job on the running instances of a service: they
+// are as well as before, whatever comes of it.
+func TestErrandOfAJob(t *testing.T) {
+	g := group{Name: "nats", MaxInFlight: 2}
+	f := newFleet(t, g)
+	f.want("nats", 3, "v1", agent.Errand, agent.PostDeploy)
+	f.rows[2].Goal = cf.BOSHHalted
+	f.run()
+	run := func(p taskPlan) string {
+		f.order(RunErrand, g)
+		p.Groups, p.ErrandJob = f.plan.Groups, "nats"
+		f.plan = p
+		f.run()
+		return strings.Join(f.log, ", ")
+	}
+	const both = "started nats/0 (nats-0), started nats/1 (nats-1), nats-0 run , nats-1 run , "
+	if got, want := run(taskPlan{}), both+"finished nats/0 (nats-0), finished nats/1 (nats-1)"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if got := run(taskPlan{WhenChanged: true}); got != "" || f.task.State != cf.BOSHDone {
+		t.Errorf("got %s, %s; want it left out", f.task.State, got)
+	}
+	f.bad["nats/1 run"] = true
+	run(taskPlan{})
+	const why = "Errand 'nats' failed. 1 of 1 run scripts failed. Failed Jobs: nats."
+	if f.task.State != cf.BOSHError || f.task.Result != why {
+		t.Errorf("got %s %q; want %q", f.task.State, f.task.Result, why)
+	}
+	if ran, err := ErrandResults(&f.task); err != nil || len(ran) != 2 || ran[0].ExitCode != 0 || ran[1].Instance != "nats/1" || ran[1].ExitCode != 1 || ran[1].Reason == "" {
+		t.Errorf("got %+v, %v", ran, err)
+	}
+	clear(f.bad)
+	if got := run(taskPlan{WhenChanged: true}); !strings.HasPrefix(got, "started nats/1 (nats-1), nats-1 run ") || strings.Contains(got, "nats-0") {
+		t.Errorf("got %s; want it run where it failed", got)
+	}
+	index := 0
+	if got := run(taskPlan{Group: "nats", Index: &index}); strings.Contains(got, "nats/1") || !strings.Contains(got, "nats-0 run") {
+		t.Errorf("got %s; want it run on nats/0 alone", got)
+	}
+	f.order(Deploy, g)
+	if f.run(); strings.Contains(strings.Join(f.log, "\n"), "started") {
+		t.Errorf("got %q; want nothing done after an errand", f.log)
+	}
+	for n := range f.rows {
+		f.rows[n].Goal = cf.BOSHHalted
+	}
+	f.order(Stop, g)
+	f.run()
+	run(taskPlan{})
+	if want := "Errand 'nats' did not run: no instance that has it is running"; f.task.Result != want || f.task.State != cf.BOSHError {
+		t.Errorf("got %s %q; want %q", f.task.State, f.task.Result, want)
+	}
+}
+
+// TestScriptsLeftOut restarts an instance without its drain scripts, and an
+// unresponsive one without any stop script.
+func TestScriptsLeftOut(t *testing.T) {
+	g := group{Name: "nats"}
+	f := newFleet(t, g)
+	f.want("nats", 1, "v1", agent.PreStart, agent.PreStop, agent.Drain, agent.PostStop)
+	f.run()
+	for _, test := range []struct {
+		plan taskPlan
+		want string
+	}{
+		{taskPlan{SkipDrain: true}, "nats-0 post-stop , nats-0 pre-start "},
+		{taskPlan{Unresponsive: []string{"nats-0"}}, "nats-0 pre-start "},
+		{taskPlan{Unresponsive: []string{"nats-1"}}, "nats-0 pre-stop , nats-0 drain job_shutdown hash_unchanged, nats-0 post-stop , nats-0 pre-start "},
+	} {
+		f.order(Restart, g)
+		test.plan.Groups = f.plan.Groups
+		f.plan = test.plan
+		f.rows[0].Renew++
+		f.run()
+		if got, want := strings.Join(f.log, ", "), "started nats/0 (nats-0), "+test.want+", finished nats/0 (nats-0)"; got != want {
+			t.Errorf("%+v:\ngot  %s\nwant %s", test.plan, got, want)
+		}
 	}
 }
 

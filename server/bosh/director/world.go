@@ -45,6 +45,7 @@ type changes struct {
 	Discard   []string      // volumes, before all else
 	Orphans   []string      // GUIDs of disks that instances no longer have
 	Events    []cf.BOSHTaskEvent
+	Happened  []happened // the same, for the events of deployments
 	Task      *cf.BOSHTask
 	// Wake is when to look again; zero: when something changes.
 	Wake time.Time
@@ -55,9 +56,10 @@ func (c changes) empty() bool {
 	return len(c.Instances)+len(c.Delete)+len(c.Calls)+len(c.Forget)+len(c.Discard)+len(c.Orphans)+len(c.Events) == 0 && c.Task == nil
 }
 
-// event notes what the task does.
-func (s *step) event(stage, subject, state, detail string) {
-	s.out.Events = append(s.out.Events, cf.BOSHTaskEvent{TaskGUID: s.Task.GUID, Stage: stage, Subject: subject, State: state, Detail: detail})
+// event notes what the task does to an instance.
+func (s *step) event(stage string, i *item, state, detail string) {
+	s.out.Events = append(s.out.Events, cf.BOSHTaskEvent{TaskGUID: s.Task.GUID, Stage: stage, Subject: subject(i), State: state, Detail: detail})
+	s.out.Happened = append(s.out.Happened, happened{Action: s.action(i), Name: instanceName(&i.BOSHInstance), Ended: state != "started", Error: detail})
 }
 
 // wakeAt schedules the next step at the latest then.

@@ -24,7 +24,7 @@ func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c changes) (gone []string, er
 		}
 	}
 	for _, guid := range c.Orphans {
-		if err := orphan(tx, guid); err != nil {
+		if err := orphan(tx, t, guid); err != nil {
 			return nil, err
 		}
 	}
@@ -43,12 +43,15 @@ func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c changes) (gone []string, er
 			return nil, err
 		}
 	}
+	if err := record(tx, t, c.Happened); err != nil {
+		return nil, err
+	}
 	drop, err := dropsDisks(t)
 	if err != nil {
 		return nil, err
 	}
 	for n := range c.Delete {
-		volumes, err := deleteInstance(tx, &c.Delete[n], drop)
+		volumes, err := deleteInstance(tx, t, &c.Delete[n], drop)
 		if err != nil {
 			return nil, err
 		}
@@ -91,31 +94,44 @@ func dropsDisks(t *cf.BOSHTask) (bool, error) {
 
 // deleteInstance removes an instance. Its persistent disk is kept as an orphan,
 // unless it is to go.
-func deleteInstance(tx *store.Tx, r *cf.BOSHInstance, drop bool) (gone []string, err error) {
+func deleteInstance(tx *store.Tx, t *cf.BOSHTask, r *cf.BOSHInstance, drop bool) (gone []string, err error) {
 	gone = agent.Instance{GUID: r.GUID}.Ephemeral()
 	if err := store.BOSHInstances.Delete(tx, r.GUID); err != nil || r.DiskGUID == "" {
 		return gone, err
 	}
-	if drop {
-		return append(gone, diskVolume(r.DiskGUID)), store.BOSHDisks.Delete(tx, r.DiskGUID)
+	if !drop {
+		return gone, orphan(tx, t, r.DiskGUID)
 	}
-	return gone, orphan(tx, r.DiskGUID)
+	d, err := store.BOSHDisks.Get(tx, r.DiskGUID)
+	if err == nil {
+		err = recordDisk(tx, t, "delete", d, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(gone, diskVolume(r.DiskGUID)), store.BOSHDisks.Delete(tx, r.DiskGUID)
 }
 
 // orphan keeps a disk that is no instance's any longer.
-func orphan(tx *store.Tx, guid string) error {
+func orphan(tx *store.Tx, t *cf.BOSHTask, guid string) error {
 	d, err := store.BOSHDisks.Get(tx, guid)
 	if err != nil {
 		return err
 	}
 	d.OrphanedAt = tx.Now
+	if err := recordDisk(tx, t, "orphan", d, nil); err != nil {
+		return err
+	}
 	return store.BOSHDisks.Update(tx, d)
 }
 
 // writeTask writes a task that has come further. With the end of a delete the
 // deployment goes.
 func (l *Loop) writeTask(tx *store.Tx, t *cf.BOSHTask) error {
-	if err := store.BOSHTasks.Update(tx, t); err != nil || t.State == cf.BOSHProcessing {
+	if t.State == cf.BOSHProcessing {
+		return store.BOSHTasks.Update(tx, t)
+	}
+	if err := endTask(tx, t); err != nil {
 		return err
 	}
 	if Kind(t.Kind) == Delete && t.State == cf.BOSHDone {

@@ -143,20 +143,28 @@ func (o *object) watch(key string) *Watch {
 
 var countText = regexp.MustCompile(`^\s*(\d{1,9})(%?)\s*$`)
 
+// ParseCount parses a number of instances, or a percentage like 50%.
+func ParseCount(text string) (Count, error) {
+	m := countText.FindStringSubmatch(text)
+	if m == nil {
+		return Count{}, fmt.Errorf("expected a number or a percentage, got %q", cut(text, 60))
+	}
+	c := Count{Percent: m[2] != ""}
+	c.N, _ = strconv.Atoi(m[1]) // at most nine digits
+	if c.Percent && c.N > 100 {
+		return Count{}, fmt.Errorf("%d%% is more than all instances", c.N)
+	}
+	return c, nil
+}
+
 func (o *object) count(key string) *Count {
 	n := o.want(key, yaml.ScalarNode, "a number or a percentage")
 	if n == nil || n.Value == "" || isVariable(n) {
 		return nil
 	}
-	m := countText.FindStringSubmatch(n.Value)
-	if m == nil {
-		o.d.found.errorf(o.at(key, n), "expected a number or a percentage, got %q", cut(n.Value, 60))
-		return nil
-	}
-	c := Count{Percent: m[2] != ""}
-	c.N, _ = strconv.Atoi(m[1]) // at most nine digits
-	if c.Percent && c.N > 100 {
-		o.d.found.errorf(o.at(key, n), "%d%% is more than all instances", c.N)
+	c, err := ParseCount(n.Value)
+	if err != nil {
+		o.d.found.errorf(o.at(key, n), "%v", err)
 		return nil
 	}
 	return &c

@@ -26,10 +26,28 @@ import (
 // and the least of a system.
 func releaseImage(t *testing.T) []byte {
 	t.Helper()
+	entries := append(systemEntries(), jobEntries(t)...)
+	for name, pkg := range map[string]string{"nats-server": "github.com/nats-io/nats-server/v2", "smoke": "./smoke"} {
+		entries = append(entries, boshFile("var/vcap/packages/"+name+"/bin/"+name, program(t, pkg)))
+	}
+	return e2e.LayerOf(t, entries...)
+}
+
+// systemEntries are users, and the tools that jobs need.
+func systemEntries() []e2e.TarEntry {
 	entries := []e2e.TarEntry{
 		boshFile("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nvcap:x:1000:1000::/home/vcap:/bin/sh\n"),
 		boshFile("etc/group", "root:x:0:\nvcap:x:1000:\n"),
 	}
+	for _, tool := range []string{"sh", "cat", "echo", "wc", "sleep"} { // that all containers have
+		entries = append(entries, e2e.TarEntry{Header: tar.Header{Name: "bin/" + tool, Typeflag: tar.TypeSymlink, Linkname: contract.Helper}, Content: nil})
+	}
+	return entries
+}
+
+// jobEntries are the jobs of testdata.
+func jobEntries(t *testing.T) (entries []e2e.TarEntry) {
+	t.Helper()
 	jobs := os.DirFS("testdata/jobs")
 	err := fs.WalkDir(jobs, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -42,13 +60,7 @@ func releaseImage(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, pkg := range map[string]string{"nats-server": "github.com/nats-io/nats-server/v2", "smoke": "./smoke"} {
-		entries = append(entries, boshFile("var/vcap/packages/"+name+"/bin/"+name, program(t, pkg)))
-	}
-	for _, tool := range []string{"sh", "cat", "echo", "wc"} { // that all containers have
-		entries = append(entries, e2e.TarEntry{Header: tar.Header{Name: "bin/" + tool, Typeflag: tar.TypeSymlink, Linkname: contract.Helper}, Content: nil})
-	}
-	return e2e.LayerOf(t, entries...)
+	return entries
 }
 
 func boshFile(name, text string) e2e.TarEntry {
@@ -69,6 +81,8 @@ func program(t *testing.T, pkg string) string {
 type boshDaemon struct {
 	*e2e.Daemon
 	registry *e2e.ImageRegistry
+	name     string // of the deployment
+	manifest string
 }
 
 // deploy deploys the manifest, changed by operations.
@@ -83,7 +97,7 @@ func (b *boshDaemon) deployArgs(ops, verb string) []string {
 	if err := os.WriteFile(file, []byte(ops), 0o600); err != nil {
 		b.T.Fatal(err)
 	}
-	return []string{"deployment", verb, "-f", "testdata/nats.yml", "-o", file,
+	return []string{"deployment", verb, "-f", b.manifest, "-o", file,
 		"-v", "registry=" + b.registry.Host, "-v", "registry_user=" + e2e.RegistryUser, "-v", "registry_password=" + e2e.RegistryPassword}
 }
 
@@ -105,6 +119,7 @@ func (b *boshDaemon) must(out string, err error) string {
 
 // instanceView is an instance as the API shows it.
 type instanceView struct {
+	GUID      string
 	Group     string
 	Index     int
 	Lifecycle string
@@ -139,7 +154,7 @@ func (b *boshDaemon) wantInstances(want string) {
 func (b *boshDaemon) wantLine(text string) {
 	b.T.Helper()
 	e2e.Eventually(b.T, time.Minute, func() string {
-		out, err := b.Run("deployment", "logs", "nats-deployment")
+		out, err := b.Run("deployment", "logs", b.name)
 		if err != nil || !strings.Contains(out, text) {
 			return fmt.Sprintf("the log has no %q: %v\n%s", text, err, out)
 		}
@@ -152,7 +167,7 @@ func (b *boshDaemon) wantLine(text string) {
 func TestDeployment(t *testing.T) {
 	t.Parallel()
 	binary := e2e.NeedBinary(t)
-	b := &boshDaemon{registry: e2e.StartRegistry(t)}
+	b := &boshDaemon{registry: e2e.StartRegistry(t), name: "nats-deployment", manifest: "testdata/nats.yml"}
 	b.registry.Push(t, "test-1-1", v1.Config{}, releaseImage(t))
 	b.Daemon = e2e.StartDaemon(t, binary)
 

@@ -64,6 +64,7 @@ func (b *boshDaemon) entered(t *testing.T) {
 		t.Error("a wrong code lets a user in")
 	}
 	b.wantLine("SSH] Successful remote access by ")
+	contains(t, b.must(b.Run("deployment", "events", "--action", "setup ssh", "--instance", nats)), "admin", "nats-deployment")
 }
 
 // copied copies directories to an instance and back.

@@ -1,0 +1,213 @@
+package bosh
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"cupola/test/e2e"
+)
+
+// handsDaemon is a daemon with the deployment "hands": two workers with disks, and an
+// errand.
+type handsDaemon struct{ *boshDaemon }
+
+// startHands deploys hands.
+func startHands(t *testing.T) *handsDaemon {
+	t.Helper()
+	binary := e2e.NeedBinary(t)
+	b := &boshDaemon{registry: e2e.StartRegistry(t), name: "hands", manifest: "testdata/hands.yml"}
+	b.registry.Push(t, "test-1-1", v1.Config{}, e2e.LayerOf(t, append(systemEntries(), jobEntries(t)...)...))
+	b.Daemon = e2e.StartDaemon(t, binary)
+	b.must(b.deploy("[]"))
+	return &handsDaemon{b}
+}
+
+// run runs a command about deployments, which must succeed.
+func (h *handsDaemon) run(args ...string) string {
+	h.T.Helper()
+	return h.must(h.Run(append([]string{"deployment"}, args...)...))
+}
+
+// fails runs a command, which must fail and print a text.
+func (h *handsDaemon) fails(want string, args ...string) string {
+	h.T.Helper()
+	out, err := h.Run(append([]string{"deployment"}, args...)...)
+	if err == nil || !strings.Contains(out, want) {
+		h.T.Errorf("%v: got %v\n%s\nwant it to fail with %q", args, err, out, want)
+	}
+	return out
+}
+
+// output runs a command and returns what it writes to its standard output.
+func (h *handsDaemon) output(args ...string) (string, error) {
+	h.T.Helper()
+	cmd := exec.CommandContext(h.T.Context(), h.Binary, args...)
+	cmd.Env = append(os.Environ(), "CUPOLA_API=http://"+h.Addr, "CUPOLA_PASSWORD="+e2e.AdminPassword)
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+// TestErrandsByJob runs errands by group and by job: their output and exit codes are
+// printed.
+func TestErrandsByJob(t *testing.T) {
+	t.Parallel()
+	h := startHands(t)
+	contains(t, h.run("errands", "hands"), "check\n", "checks\n", "worker\n")
+	contains(t, h.run("run-errand", "hands", "worker"), "Instance   worker/0 (worker)\nExit Code  0\nStdout     checked 0\nStderr     nothing is wrong\n", "checked 1\n")
+	contains(t, h.run("run-errand", "hands", "worker", "--when-changed"), "Errand 'worker' ran on no instance")
+	if out := h.run("run-errand", "hands", "worker", "--instance", "worker/1"); strings.Contains(out, "worker/0") || !strings.Contains(out, "checked 1\n") {
+		t.Errorf("got %s; want the errand run on worker/1", out)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"check", "--keep-alive"}, "Stdout     run 1 with this ephemeral disk\nStderr     -\n"},
+		{[]string{"checks"}, "run 2 with this ephemeral disk\n"},
+		{[]string{"checks", "--when-changed"}, "Errand 'checks' ran on no instance"},
+		{[]string{"check"}, "run 1 with this ephemeral disk\n"},
+	} {
+		contains(t, h.run(append([]string{"run-errand", "hands"}, test.args...)...), test.want)
+	}
+	h.fails(`Errand 'worke' doesn't exist (did you mean "worker"?)`, "run-errand", "hands", "worke")
+
+	h.must(h.deploy(`[{"type": "replace", "path": "/instance_groups/name=checks/jobs/0/properties/exit", "value": 3}]`))
+	h.fails("Exit Code  3\n", "run-errand", "hands", "checks", "--when-changed")
+	var results []struct {
+		Instance, Stdout string
+		ExitCode         int `json:"exit_code"`
+	}
+	out, err := h.output("deployment", "run-errand", "hands", "checks", "--json")
+	if jsonErr := json.Unmarshal([]byte(out), &results); err == nil || jsonErr != nil || len(results) != 1 || results[0].ExitCode != 3 || results[0].Stdout == "" {
+		t.Errorf("got %v, %s; want the results of a failed errand", err, out)
+	}
+	h.recorded(t)
+	h.run("stop", "hands", "worker")
+	h.fails("Errand 'worker' did not run: no instance that has it is running", "run-errand", "hands", "worker")
+}
+
+// recorded looks for what was done in the tasks and events.
+func (h *handsDaemon) recorded(t *testing.T) {
+	t.Helper()
+	if out := h.run("tasks"); strings.Count(out, "\n") != 1 {
+		t.Errorf("got %s; want no task that has not ended", out)
+	}
+	contains(t, h.run("tasks", "--recent"), "1      done", "deploy", "run-errand", "error")
+	if out := h.run("tasks", "--recent=2", "-d", "hands"); strings.Count(out, "\n") != 3 {
+		t.Errorf("got %s; want two tasks", out)
+	}
+	h.fails(`expected a number of tasks from 1 on, got "x"`, "tasks", "--recent=x")
+	contains(t, h.run("task", "1", "--event"), `"progress":0,"stage":"Preparing deployment","state":"started"`, `"stage":"Updating instance worker","state":"finished"`)
+	contains(t, h.run("task", "2", "--result"), `"instance":"worker/0"`, `"exit_code":0`)
+	contains(t, h.run("task", "--result"), "Errand 'checks' failed. 1 of 1 run scripts failed. Failed Jobs: check.")
+	contains(t, h.run("task", "2", "--debug"), "[task 2] Running errand: worker/0", "worker/run] checked 0\n")
+	contains(t, h.run("locks"), "TYPE")
+
+	type event struct {
+		ID, Task                        int
+		Parent                          int `json:"parent_id"`
+		User, Action, Deployment, Error string
+		ObjectType                      string `json:"object_type"`
+		ObjectName                      string `json:"object_name"`
+	}
+	events := func(filters ...string) (all []event) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(h.run(append([]string{"events", "--json"}, filters...)...)), &all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	first := events("--task", "1", "--object-type", "deployment")
+	if len(first) != 2 || first[1].Action != "create" || first[1].User != "admin" || first[0].Parent != first[1].ID || first[0].Error != "" {
+		t.Errorf("got %+v; want the beginning and the end of the first deploy", first)
+	}
+	if got := events("-d", "hands", "--action", "run", "--task", "2"); len(got) != 4 || !strings.HasPrefix(got[0].ObjectName, "worker/") {
+		t.Errorf("got %+v; want the errand on both workers", got)
+	}
+	if got := events("--object-type", "disk", "--action", "create", "--event-user", "admin"); len(got) != 2 {
+		t.Errorf("got %+v; want the disks of both workers", got)
+	}
+	newest := events()
+	if newest[0].Parent == 0 || newest[0].Error == "" {
+		t.Errorf("got %+v; want the end of a failed errand first", newest[0])
+	}
+	if got := events("--before-id", fmt.Sprint(newest[0].ID)); got[0].ID != newest[0].ID-1 {
+		t.Errorf("got %+v; want those before %d", got[0], newest[0].ID)
+	}
+	if got := events("--after", "2999-01-01T00:00:00Z"); len(got) != 0 {
+		t.Errorf("got %+v of the future", got)
+	}
+	h.fails("before_time must be a time like", "events", "--before", "yesterday")
+	contains(t, h.run("events", "--task", "1"), " <- 1 ", "worker/")
+}
+
+// TestInstancesAreChanged stops, starts, restarts and recreates instances as they are
+// asked to be.
+func TestInstancesAreChanged(t *testing.T) {
+	t.Parallel()
+	h := startHands(t)
+	h.run("restart", "hands", "worker/0", "--skip-drain")
+	h.wantLine("start 2 of 0, 2 with this ephemeral disk")
+	h.run("stop", "hands", "worker/1")
+	h.run("stop", "hands", "worker/1", "--hard")
+	contains(t, h.run("instances", "hands"), "worker/1   stopped")
+	h.run("start", "hands", "worker")
+	h.wantLine("start 2 of 1, 1 with this ephemeral disk")
+	h.run("recreate", "hands", "worker/1", "--fix")
+	h.wantLine("start 3 of 1, 1 with this ephemeral disk")
+	out := h.must(h.deploy("[]", "--recreate", "--skip-drain", "--canaries", "1", "--max-in-flight", "100%"))
+	contains(t, out, "(canary)")
+	h.wantLine("start 3 of 0, 1 with this ephemeral disk")
+	if out := h.must(h.deploy("[]", "--fix")); strings.Contains(out, "Updating instance") {
+		t.Errorf("got %s; want nothing recreated", out)
+	}
+	var views []instanceView
+	h.API("GET", "/v1/deployments/hands/instances", nil, &views)
+	h.run("restart", "hands", "worker/"+views[1].GUID)
+	h.wantLine("draining 0: job_shutdown")
+	if out := h.run("logs", "hands"); strings.Count(out, "draining 0") != 1 {
+		t.Errorf("got %s; want worker/0 drained once", out)
+	}
+	h.fails(`invalid canaries "200%": 200% is more than all instances`, "restart", "hands", "--canaries", "200%")
+	h.fails(`invalid max_in_flight "some": expected a number or a percentage`, "stop", "hands", "--max-in-flight", "some")
+
+	contains(t, h.run("instances", "hands", "--ps"), "  worker/worker")
+	contains(t, h.run("instances", "hands", "--details"), "BOOTSTRAP", views[1].GUID)
+	if out := h.run("instances", "hands", "--failing"); strings.Contains(out, "worker/") {
+		t.Errorf("got %s; want no instance that fails", out)
+	}
+	h.failing(t)
+}
+
+// failing deploys a process that does not start: it is shown as failing.
+func (h *handsDaemon) failing(t *testing.T) {
+	t.Helper()
+	const text = `[{"type": "replace", "path": "/instance_groups/name=worker/jobs/0/properties?/quarks/bpm/processes", "value": [{"name": "worker", "executable": "/bin/none"}]},
+		{"type": "replace", "path": "/update/update_watch_time", "value": 100}]`
+	if out, err := h.deploy(text); err == nil {
+		t.Errorf("got %s; want the deploy to fail", out)
+	}
+	e2e.Eventually(t, time.Minute, func() string {
+		if out := h.run("instances", "hands", "--failing", "--ps"); !strings.Contains(out, "worker/0") || strings.Contains(out, "worker/1") || !strings.Contains(out, "  worker/worker") {
+			return fmt.Sprintf("got %s; want worker/0 and its process", out)
+		}
+		return ""
+	})
+}
+
+// contains checks that a text has all of some parts.
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("got %s\nwant %q", text, part)
+		}
+	}
+}
