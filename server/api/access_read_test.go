@@ -91,6 +91,7 @@ var looks = map[string]look{
 	"GET /v1/deployments/{name}":                                                 {path: "/v1/deployments/nats", seen: byAll},
 	"GET /v1/deployments/{name}/instances":                                       {path: "/v1/deployments/nats/instances", seen: byAll},
 	"GET /v1/deployments/{name}/errands":                                         {path: "/v1/deployments/nats/errands", seen: byAll},
+	"GET /v1/deployments/{name}/problems":                                        {path: "/v1/deployments/nats/problems", seen: byAll},
 	"GET /v1/deployments/{name}/variables":                                       {path: "/v1/deployments/nats/variables", seen: byAll},
 	"GET /v1/configs":                                                            {path: "/v1/configs", seen: byAll},
 	"GET /v1/configs/{number}":                                                   {path: "/v1/configs/1", seen: byAll},

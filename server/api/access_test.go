@@ -76,6 +76,8 @@ var attempts = map[string]attempt{
 	"DELETE /v1/service_backups/{guid}":                                      {"/v1/service_backups/backup-1", "", 204, inSpace},
 	"POST /v1/ssh_keys":                                                      {"/v1/ssh_keys", `{"public_key": "` + keyOfSelf + `"}`, 201, ofSelf},
 	"DELETE /v1/ssh_keys/{guid}":                                             {"/v1/ssh_keys/ssh-key-1", "", 204, ofAdmin},
+	"POST /v1/disks/{guid}/attach":                                           {"/v1/disks/disk-1/attach", `{"deployment": "nats", "group": "none", "index": 0}`, 422, platform},
+	"POST /v1/disks/{guid}/orphan":                                           {"/v1/disks/disk-1/orphan", "", 204, platform},
 	"DELETE /v1/disks/{guid}":                                                {"/v1/disks/disk-1", "", 204, platform},
 	"POST /v3/apps":                                                          {"/v3/apps", `{"name": "new", ` + toSpace + `}`, 201, namedSpace},
 	"PATCH /v3/apps/{guid}":                                                  {"/v3/apps/app-1", labels, 200, inSpace},

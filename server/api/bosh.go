@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/director"
@@ -82,10 +83,10 @@ func listBOSHInstances(c *call) (*response, error) {
 	slices.SortFunc(rows, func(a, b *cf.BOSHInstance) int {
 		return cmp.Or(strings.Compare(a.Group, b.Group), a.Index-b.Index)
 	})
-	return ok(views(c, rows, func(_ *call, r *cf.BOSHInstance) doc { return viewBOSHInstance(r, actuals) }))
+	return ok(views(c, rows, func(_ *call, r *cf.BOSHInstance) doc { return viewBOSHInstance(c, r, actuals) }))
 }
 
-func viewBOSHInstance(r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
+func viewBOSHInstance(c *call, r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
 	state, address, processes := string(r.Phase), "", []doc{}
 	ready := true
 	for _, a := range actuals {
@@ -96,14 +97,26 @@ func viewBOSHInstance(r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
 		if a.Address != "" {
 			address = a.Address
 		}
-		processes = append(processes, doc{"guid": a.ProcessGUID, "name": a.Owner.Part, "state": strings.ToLower(string(a.State)), "ready": a.Ready, "role": a.Role,
-			"crash_count": a.CrashCount, "details": a.CrashReason + a.PlacementError})
+		processes = append(processes, with(doc{"guid": a.ProcessGUID, "name": a.Owner.Part, "state": strings.ToLower(string(a.State)), "ready": a.Ready, "role": a.Role,
+			"crash_count": a.CrashCount, "details": a.CrashReason + a.PlacementError}, vitals(c, a)))
 	}
 	if r.Phase == cf.BOSHRunning && !ready {
 		state = "failing"
 	}
 	return doc{"guid": r.GUID, "group": r.Group, "index": r.Index, "az": r.AZ, "lifecycle": r.Lifecycle, "state": state, "since": r.Since,
 		"address": address, "processes": processes, "disk": r.DiskGUID, "stopped": r.Goal == cf.BOSHHalted, "up_to_date": r.Digest == r.Next, "failure": r.Failure}
+}
+
+// vitals are the resources that a process uses, if the query asks for them.
+func vitals(c *call, a *lrp.Actual) doc {
+	if c.Request.URL.Query().Get("vitals") != "true" || c.s.Stats == nil || a.InstanceGUID == "" {
+		return doc{}
+	}
+	s, ok := c.s.Stats(a.InstanceGUID)
+	if !ok {
+		return doc{}
+	}
+	return doc{"cpu_percent": s.CPUPercent, "memory_bytes": s.MemoryBytes, "disk_bytes": s.DiskBytes, "uptime_seconds": int(s.Uptime.Seconds())}
 }
 
 // listBOSHErrands lists the names that a run-errand takes.
@@ -144,10 +157,71 @@ func listBOSHDisks(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Request.URL.Query().Get("orphaned") == "true" {
+		rows = slices.DeleteFunc(rows, func(d *cf.BOSHDisk) bool { return d.OrphanedAt.IsZero() })
+	}
 	return ok(views(c, rows, func(_ *call, d *cf.BOSHDisk) doc {
 		return with(resource(d.Resource), doc{"deployment": d.DeploymentName, "group": d.Group, "index": d.Index, "az": d.AZ,
-			"size_mb": d.SizeMB, "orphaned": !d.OrphanedAt.IsZero()})
+			"size_mb": d.SizeMB, "orphaned": !d.OrphanedAt.IsZero(), "orphaned_at": d.OrphanedAt, "deleted_at": deletedAt(d)})
 	}))
+}
+
+// deletedAt is when an orphaned disk will be deleted; zero for a disk in use.
+func deletedAt(d *cf.BOSHDisk) (at time.Time) {
+	if d.OrphanedAt.IsZero() {
+		return at
+	}
+	return d.OrphanedAt.Add(director.KeepOrphans)
+}
+
+func orphanBOSHDisk(c *call) (*response, error) {
+	d, err := store.BOSHDisks.Get(c.Tx, c.param("guid"))
+	if err != nil {
+		return nil, err
+	}
+	if err := director.OrphanDisk(c.Tx, c.identity.Username, d); err != nil {
+		return nil, err
+	}
+	return noContent()
+}
+
+// attachRequest is the instance that gets a disk.
+type attachRequest struct {
+	Deployment string `json:"deployment"`
+	Group      string `json:"group"`
+	Index      int    `json:"index"`
+}
+
+func (r attachRequest) Validate() []string {
+	return control.Must(r.Deployment != "" && r.Group != "", "Deployment, Group and Index must be given", r.Index >= 0, "Index must not be negative")
+}
+
+func attachBOSHDisk(c *call) (*response, error) {
+	d, err := store.BOSHDisks.Get(c.Tx, c.param("guid"))
+	if err != nil {
+		return nil, err
+	}
+	var req attachRequest
+	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if err := director.AttachDisk(c.Tx, c.identity.Username, d, req.Deployment, req.Group, req.Index); err != nil {
+		return nil, err
+	}
+	return noContent()
+}
+
+// listBOSHProblems lists what a repair would mend.
+func listBOSHProblems(c *call) (*response, error) {
+	d, err := findBOSHDeployment(c)
+	if err != nil {
+		return nil, err
+	}
+	all, err := director.Problems(c.Tx, d)
+	if err != nil {
+		return nil, err
+	}
+	return ok(append([]director.Problem{}, all...))
 }
 
 func deleteBOSHDisk(c *call) (*response, error) {
@@ -227,7 +301,8 @@ type boshTaskRequest struct {
 	WhenChanged bool `json:"when_changed"`
 	// KeepAlive leaves what an errand has on its ephemeral disk to its next run.
 	KeepAlive bool `json:"keep_alive"`
-	Hard      bool `json:"hard"` // of a stop: delete the ephemeral disks, too
+	Hard      bool `json:"hard"`   // of a stop: delete the ephemeral disks, too
+	Repair    bool `json:"repair"` // of a recreate: only instances that have a problem
 	rollout
 }
 
@@ -242,6 +317,7 @@ func (r boshTaskRequest) Validate() []string {
 		!r.Hard || r.Kind == string(director.Stop), "Hard must be given for stop alone",
 		!r.Fix || r.Kind == string(director.Recreate), "Fix must be given for recreate alone",
 		!r.SkipDrain || changes, "Skip_drain must be given for start, stop, restart and recreate alone",
+		!r.Repair || r.Kind == string(director.Recreate) && r.Group == "", "Repair must be given for recreate alone, without Group",
 		r.Canaries+r.MaxInFlight == "" || changes, "Canaries and Max_in_flight must be given for start, stop, restart and recreate alone",
 		!r.DropDisks || r.Kind == string(director.Delete), "Delete_disks must be given for delete alone",
 		!r.Force || r.Kind == string(director.Delete), "Force must be given for delete alone")
@@ -257,5 +333,5 @@ func askBOSHTask(c *call) (*response, error) {
 		return nil, err
 	}
 	return askBOSH(c, d.Name, director.Kind(req.Kind), req.into(director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged,
-		KeepAlive: req.KeepAlive, DropDisks: req.DropDisks, Force: req.Force, Hard: req.Hard}))
+		KeepAlive: req.KeepAlive, DropDisks: req.DropDisks, Force: req.Force, Hard: req.Hard, Repair: req.Repair}))
 }

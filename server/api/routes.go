@@ -139,6 +139,7 @@ func (s *Server) routes() []route {
 		{"GET /v1/deployments/{name}", authz.AdminReadOnly, inTx(showBOSHDeployment)}, // manifests hold secrets
 		{"GET /v1/deployments/{name}/instances", wide, inTx(listBOSHInstances)},
 		{"GET /v1/deployments/{name}/errands", wide, inTx(listBOSHErrands)},
+		{"GET /v1/deployments/{name}/problems", wide, inTx(listBOSHProblems)},
 		{"GET /v1/deployments/{name}/variables", wide, inTx(listBOSHVariables)},
 		{"POST /v1/deployments/{name}/tasks", admin, inTx(askBOSHTask)},
 		{"GET /v1/deployment_events", wide, inTx(byAdmin(listBOSHEvents))},
@@ -168,6 +169,8 @@ func (s *Server) routes() []route {
 		{"GET /v1/ssh_keys/{guid}", anyone, show(store.SSHKeys, viewSSHKey)},
 		{"DELETE /v1/ssh_keys/{guid}", anyone, inTx(drop(findSSHKey, orgs.DeleteSSHKey))},
 		{"GET /v1/disks", wide, inTx(byAdmin(listBOSHDisks))},
+		{"POST /v1/disks/{guid}/attach", admin, inTx(byAdmin(attachBOSHDisk))},
+		{"POST /v1/disks/{guid}/orphan", admin, inTx(byAdmin(orphanBOSHDisk))},
 		{"DELETE /v1/disks/{guid}", admin, inTx(byAdmin(deleteBOSHDisk))},
 
 		{"GET /v3/isolation_segments", anyone, list(store.IsolationSegments, viewSegment)},

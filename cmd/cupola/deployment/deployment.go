@@ -22,6 +22,8 @@ type Cmd struct {
 	List                listCmd                `cmd:"" aliases:"ls" help:"List the deployments."`
 	Inspect             inspectCmd             `cmd:"" aliases:"manifest" help:"Print a deployment's manifest."`
 	Instances           instancesCmd           `cmd:"" aliases:"is" help:"List a deployment's instances: state, AZ and address."`
+	VMs                 vmsCmd                 `cmd:"" name:"vms" help:"List the instances that have containers."`
+	Repair              repairCmd              `cmd:"" aliases:"cck,cloud-check" help:"List what is wrong with a deployment's instances and disks, and mend it."`
 	Logs                logsCmd                `cmd:"" help:"Show the logs of a deployment's processes and scripts, or download its log files."`
 	SSH                 sshCmd                 `cmd:"" name:"ssh" help:"Open a shell in an instance, or run a command in several."`
 	SCP                 scpCmd                 `cmd:"" name:"scp" help:"Copy files from instances, or to them."`
@@ -39,6 +41,8 @@ type Cmd struct {
 	Events              eventsCmd              `cmd:"" help:"List what was done to deployments, by whom."`
 	CancelTask          cancelCmd              `cmd:"" help:"Cancel a task; instances stay as they are until the next task."`
 	Disks               disksCmd               `cmd:"" help:"List the persistent disks."`
+	AttachDisk          attachDiskCmd          `cmd:"" help:"Give a stopped instance an orphaned disk."`
+	OrphanDisk          orphanDiskCmd          `cmd:"" help:"Orphan a stopped instance's disk; it gets an empty one."`
 	DeleteDisk          deleteDiskCmd          `cmd:"" help:"Delete an orphaned persistent disk."`
 	UploadRelease       uploadReleaseCmd       `cmd:"" help:"Upload a BOSH release."`
 	Releases            releasesCmd            `cmd:"" help:"List the uploaded releases."`

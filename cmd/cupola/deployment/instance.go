@@ -37,6 +37,11 @@ type processView struct {
 	Role       string `json:"role"` // active or passive; "" has none
 	CrashCount int    `json:"crash_count"`
 	Details    string `json:"details"`
+	// With vitals:
+	Uptime int     `json:"uptime_seconds,omitempty"`
+	CPU    float64 `json:"cpu_percent,omitempty"` // of one core
+	Memory int64   `json:"memory_bytes,omitempty"`
+	Disk   int64   `json:"disk_bytes,omitempty"`
 }
 
 func (i boshInstanceView) name() string { return fmt.Sprintf("%s/%d", i.Group, i.Index) }

@@ -12,6 +12,7 @@ type instancesCmd struct {
 	boshOne
 	Processes bool `help:"List each instance's processes, too." short:"p" aliases:"ps"`
 	Details   bool `help:"Show GUIDs, indices, persistent disks, and which instance is the bootstrap one." short:"i"`
+	Vitals    bool `help:"Show what they use: CPU, memory, and the disks of their containers."`
 	Failing   bool `help:"List only instances, and with --ps processes, that are failing." short:"f"`
 	JSON      bool `help:"Print JSON." name:"json"`
 }
@@ -19,7 +20,7 @@ type instancesCmd struct {
 // Run lists the instances of a deployment.
 func (c *instancesCmd) Run(e *command.Env) error {
 	var all []boshInstanceView
-	if err := get(e, &c.Flags, c.path()+"/instances", &all); err != nil {
+	if err := get(e, &c.Flags, c.path()+"/instances?vitals="+strconv.FormatBool(c.Vitals), &all); err != nil {
 		return err
 	}
 	if c.Failing {
@@ -29,13 +30,13 @@ func (c *instancesCmd) Run(e *command.Env) error {
 		return command.WriteJSON(e.Out, all)
 	}
 	t := &command.Table{Width: command.Width(e)}
-	t.Add(c.cells([]string{"INSTANCE", "STATE", "AZ", "ADDRESS", "SINCE"}, []string{"GUID", "INDEX", "BOOTSTRAP", "DISK"}, "NOTE")...)
+	t.Add(c.cells([]string{"INSTANCE", "STATE", "AZ", "ADDRESS", "SINCE"}, []string{"GUID", "INDEX", "BOOTSTRAP", "DISK"}, []string{"UPTIME", "CPU", "MEMORY", "DISK USE"}, "NOTE")...)
 	for _, i := range all {
 		details := []string{i.GUID, strconv.Itoa(i.Index), strconv.FormatBool(i.Index == 0), orDash(i.Disk)}
-		t.Add(c.cells([]string{i.name(), i.State, orDash(i.AZ), orDash(i.Address), command.When(i.Since)}, details, i.note())...)
+		t.Add(c.cells([]string{i.name(), i.State, orDash(i.AZ), orDash(i.Address), command.When(i.Since)}, details, i.vitals(), i.note())...)
 		for _, p := range i.Processes {
 			if c.Processes && !(c.Failing && p.State == "running" && p.Ready) {
-				t.Add(c.cells([]string{"  " + p.Name, processState(p.State, p.Ready, p.Role), "", "", ""}, make([]string, 4), oneLine(p.Details))...)
+				t.Add(c.cells([]string{"  " + p.Name, processState(p.State, p.Ready, p.Role), "", "", ""}, make([]string, 4), p.vitals(), oneLine(p.Details))...)
 			}
 		}
 	}
@@ -43,11 +44,11 @@ func (c *instancesCmd) Run(e *command.Env) error {
 }
 
 // cells are those of a row.
-func (c *instancesCmd) cells(usual, details []string, note string) []string {
+func (c *instancesCmd) cells(usual, details, vitals []string, note string) []string {
 	if c.Details {
 		usual = append(usual, details...)
 	}
-	return append(usual, note)
+	return vitalCells(c.Vitals, usual, vitals, note)
 }
 
 // note describes an instance beside its state.

@@ -97,27 +97,3 @@ func (c *variablesCmd) Run(e *command.Env) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Name, v.Type, command.When(v.UpdatedAt))
 	})
 }
-
-type disksCmd struct {
-	capi.Flags
-	JSON bool `help:"Print JSON." name:"json"`
-}
-
-// Run lists the persistent disks of all deployments, and those of none.
-func (c *disksCmd) Run(e *command.Env) error {
-	type disk struct {
-		GUID       string `json:"guid"`
-		Deployment string `json:"deployment"`
-		Group      string `json:"group"`
-		Index      int    `json:"index"`
-		SizeMB     int    `json:"size_mb"`
-		Orphaned   bool   `json:"orphaned"`
-	}
-	return printList(e, &c.Flags, "/v1/disks", c.JSON, "DISK\tDEPLOYMENT\tINSTANCE\tSIZE\tSTATE", func(w io.Writer, d disk) {
-		state := "attached"
-		if d.Orphaned {
-			state = "orphaned"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s/%d\t%d MB\t%s\n", d.GUID, d.Deployment, d.Group, d.Index, d.SizeMB, state)
-	})
-}

@@ -217,24 +217,6 @@ func (c *cancelCmd) Run(e *command.Env) error {
 	return err
 }
 
-type deleteDiskCmd struct {
-	capi.Flags
-	GUID string `arg:"" name:"guid" help:"The disk's GUID, from disks."`
-}
-
-// Run deletes a disk, with all that is on it.
-func (c *deleteDiskCmd) Run(e *command.Env) error {
-	api, err := c.Login(e.Ctx)
-	if err != nil {
-		return err
-	}
-	if err := api.Call(e.Ctx, "DELETE", "/v1/disks/"+url.PathEscape(c.GUID), nil, nil); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.Out, "Deleted the disk %s.\n", c.GUID)
-	return err
-}
-
 // ask requests a task of a deployment, and follows it.
 func ask(e *command.Env, api *capi.Client, deployment string, what capi.Doc) error {
 	t, err := requestTask(e, api, deployment, what)

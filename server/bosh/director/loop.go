@@ -87,6 +87,9 @@ type work struct {
 	open  []*cf.BOSHTask
 	first []*order // the first task of each deployment
 	disks []string // GUIDs
+	// expired reports whether an orphaned disk is kept no longer; at expiry one will be.
+	expired bool
+	expiry  time.Time
 }
 
 // order is a task with the work to do for it.
@@ -105,6 +108,8 @@ func (l *Loop) look(tx *store.Tx) (w work, err error) {
 	for _, d := range disks {
 		w.disks = append(w.disks, d.GUID)
 	}
+	due, next := expired(disks, tx.Now)
+	w.expired, w.expiry = len(due) > 0, next
 	begun := map[string]bool{}
 	for _, t := range w.open {
 		if begun[t.DeploymentName] {
@@ -148,7 +153,10 @@ func (l *Loop) act(ctx context.Context, w work) (next time.Time, err error) {
 		l.isSwept, l.swept = true, w.disks
 	}
 	l.abandon(w.open)
-	err = l.tellFaults(ctx)
+	err, next = l.tellFaults(ctx), w.expiry
+	if w.expired {
+		err = errors.Join(err, l.deleteExpired(ctx))
+	}
 	for _, o := range w.first {
 		at, fault := l.do(ctx, o)
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {

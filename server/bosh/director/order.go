@@ -37,6 +37,8 @@ type Order struct {
 	SkipDrain bool `json:"skip_drain,omitempty"`
 	// Of a deploy and recreate: recreate unresponsive instances without their stop scripts.
 	Fix bool `json:"fix,omitempty"`
+	// Of a recreate: recreate only the instances that Problems names.
+	Repair bool `json:"repair,omitempty"`
 	// Of all that changes instances: a count or percentage that replaces the manifest's.
 	Canaries    string `json:"canaries,omitempty"`
 	MaxInFlight string `json:"max_in_flight,omitempty"`
@@ -162,16 +164,4 @@ func release(tx *store.Tx, t *cf.BOSHTask, why string) error {
 		}
 	}
 	return err
-}
-
-// DeleteDisk deletes a persistent disk that is no instance's; the loop removes
-// what was on it.
-func DeleteDisk(tx *store.Tx, user string, d *cf.BOSHDisk) error {
-	if d.OrphanedAt.IsZero() {
-		return cf.Unprocessable("Disk %s is the disk of %s/%d of deployment %s: only a disk that is nobody's can be deleted", d.GUID, d.Group, d.Index, d.DeploymentName)
-	}
-	if err := recordDisk(tx, &cf.BOSHTask{User: user}, "delete", d, nil); err != nil {
-		return err
-	}
-	return store.BOSHDisks.Delete(tx, d.GUID)
 }

@@ -187,7 +187,8 @@ func TestHardStop(t *testing.T) {
 	}
 }
 
-// TestUnresponsive finds the instance that has a process without a running container.
+// TestUnresponsive finds instances that have a process without a running container, which
+// a repair recreates.
 func TestUnresponsive(t *testing.T) {
 	l, _, _ := newLoop(t)
 	move(t, l)
@@ -218,7 +219,40 @@ func TestUnresponsive(t *testing.T) {
 		if want := []string{"web-1", "web-2"}; !slices.Equal(got, want) {
 			t.Errorf("got %q; want %q", got, want)
 		}
-		return err
+		return errors.Join(err, store.BOSHDisks.Insert(tx, &cf.BOSHDisk{Resource: cf.Resource{GUID: "unused"}, DeploymentName: "nats", Group: "web", SizeMB: 1}))
+	})
+	write(t, l, func(tx *store.Tx) error {
+		d, err := store.BOSHDeployments.First(tx, store.Query{})
+		if err != nil {
+			return err
+		}
+		all, err := Problems(tx, d)
+		var got []string
+		for _, p := range all {
+			got = append(got, p.Type+" "+p.Resource)
+		}
+		if want := []string{"missing_vm web/1 (web-1)", "missing_vm web/2 (web-2)", "inactive_disk unused"}; !slices.Equal(got, want) {
+			t.Errorf("got %q; want %q", got, want)
+		}
+		_, askErr := Ask(tx, "nats", "admin", Recreate, Order{Repair: true})
+		return errors.Join(err, askErr)
+	})
+	task, _ := row(t, l, "2")
+	if err := l.prepare(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	write(t, l, func(tx *store.Tx) error {
+		disk, err := store.BOSHDisks.Get(tx, "unused")
+		if err == nil && disk.OrphanedAt.IsZero() {
+			t.Error("the disk that no instance has is not orphaned")
+		}
+		rows, listErr := store.BOSHInstances.All(tx)
+		for _, r := range rows {
+			if want := r.GUID == "web-1" || r.GUID == "web-2"; (r.Renew == 1) != want {
+				t.Errorf("%s/%d: got %d; want it recreated: %t", r.Group, r.Index, r.Renew, want)
+			}
+		}
+		return errors.Join(err, listErr)
 	})
 }
 

@@ -100,6 +100,9 @@ func (l *Loop) change(tx *store.Tx, t *cf.BOSHTask, o Order) (taskPlan, error) {
 		p.Groups = append(p.Groups, of)
 	}
 	p.addMissing(rows)
+	if o.Repair {
+		return p, l.repair(tx, t, d, rows, &p)
+	}
 	if o.Fix {
 		if p.Unresponsive, err = l.unresponsive(tx, d, rows); err != nil {
 			return p, err

@@ -211,3 +211,103 @@ func contains(t *testing.T, text string, parts ...string) {
 		}
 	}
 }
+
+// TestRepairAndDisks mends an update that was cancelled, and exchanges the disks of a
+// stopped instance.
+func TestRepairAndDisks(t *testing.T) {
+	t.Parallel()
+	h := startHands(t)
+	var vms []struct {
+		Deployment, Group string
+		Processes         []struct {
+			Memory int64 `json:"memory_bytes"`
+		}
+	}
+	if err := json.Unmarshal([]byte(h.run("vms", "--vitals", "--json")), &vms); err != nil || len(vms) != 2 || vms[1].Deployment != "hands" || vms[0].Processes[0].Memory == 0 {
+		t.Errorf("got %v, %+v; want both workers and their memory", err, vms)
+	}
+	contains(t, h.run("vms", "hands"), "worker/1 (")
+	contains(t, h.run("instances", "hands", "--vitals", "--ps"), "CPU", "MEMORY")
+
+	contains(t, h.run("repair", "hands"), "No problems found.")
+	h.cancelHalfWay(t)
+	h.fails("failed_change", "repair", "hands", "--report")
+	h.run("repair", "hands", "--auto")
+	contains(t, h.run("cck", "hands"), "No problems found.")
+	h.exchangeDisks(t)
+}
+
+// cancelHalfWay cancels an update while an instance starts.
+func (h *handsDaemon) cancelHalfWay(t *testing.T) {
+	t.Helper()
+	args := h.deployArgs(`[{"type": "replace", "path": "/update/update_watch_time", "value": "15000-60000"},
+		{"type": "replace", "path": "/instance_groups/name=worker/vm_resources/ram", "value": 72}]`, "deploy")
+	cmd := exec.CommandContext(t.Context(), h.Binary, args...)
+	cmd.Env = append(os.Environ(), "CUPOLA_API=http://"+h.Addr, "CUPOLA_PASSWORD="+e2e.AdminPassword)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e2e.Eventually(t, time.Minute, func() string {
+		var views []instanceView
+		h.API("GET", "/v1/deployments/hands/instances", nil, &views)
+		for _, i := range views {
+			if i.Group == "worker" && i.State == "starting" {
+				return ""
+			}
+		}
+		return fmt.Sprintf("got %+v; want an instance that starts", views)
+	})
+	contains(t, h.run("locks"), "deployment   hands")
+	contains(t, h.run("tasks"), "processing")
+	h.run("cancel-task", "2")
+	if err := cmd.Wait(); err == nil {
+		t.Error("the deploy ended well although it was cancelled")
+	}
+	contains(t, h.run("events", "--task", "2"), "Task 2 cancelled")
+}
+
+// exchangeDisks gives a stopped instance an empty disk, and then the old one again.
+func (h *handsDaemon) exchangeDisks(t *testing.T) {
+	t.Helper()
+	type disk struct {
+		GUID     string
+		Group    string
+		Index    int
+		Orphaned bool
+	}
+	disks := func(args ...string) (all []disk) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(h.run(append([]string{"disks", "--json"}, args...)...)), &all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	old := ""
+	for _, d := range disks() {
+		if d.Index == 1 {
+			old = d.GUID
+		}
+	}
+	h.fails("Instance worker/1 is not stopped: stop it first", "orphan-disk", old)
+	h.run("stop", "hands", "worker/1", "--hard")
+	h.run("orphan-disk", old)
+	if got := disks("--orphaned"); len(got) != 1 || got[0].GUID != old {
+		t.Errorf("got %+v; want the disk orphaned", got)
+	}
+	h.run("start", "hands", "worker/1")
+	h.wantLine("start 1 of 1, 1 with this ephemeral disk")
+	h.fails("is not stopped", "attach-disk", "hands", "worker/1", old)
+	h.run("stop", "hands", "worker/1")
+	h.run("attach-disk", "hands", "worker/1", old)
+	h.run("start", "hands", "worker/1")
+	h.wantLine("start 3 of 1, 2 with this ephemeral disk") // the second was that of the update
+	empty := disks("--orphaned")
+	if len(empty) != 1 || empty[0].GUID == old {
+		t.Fatalf("got %+v; want the empty disk orphaned", empty)
+	}
+	h.run("delete-disk", empty[0].GUID)
+	if got := disks(); len(got) != 2 || got[0].Orphaned || got[1].Orphaned {
+		t.Errorf("got %+v; want a disk for each worker", got)
+	}
+	contains(t, h.run("events", "--object-type", "disk"), "attach", "orphan", "delete")
+}
