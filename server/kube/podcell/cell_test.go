@@ -270,11 +270,15 @@ func TestListBeforePod(t *testing.T) {
 		w.begin()
 		w.all(nil)
 		settle(time.Second)
+		c.setDown(nil)
+		settle(time.Minute)
 		if w.phase() != lrp.PhaseCreating {
-			t.Errorf("the instance whose pod is being made is %q; want it to be there", w.phase())
+			t.Errorf("the instance whose pod was made after the list is %q; want it to be there", w.phase())
+		}
+		if got := w.take(); strings.Contains(got, "taken away") {
+			t.Errorf("got %s; want it to be the same pod", got)
 		}
 		w.Stop("i-2")
-		c.setDown(nil)
 		settle(time.Minute)
 		w.begin()
 		w.Start(container(guid))
