@@ -8,3 +8,6 @@ CREATE TABLE bosh_events (
 ) STRICT;
 CREATE INDEX bosh_events_object ON bosh_events(task, object_type, object_name);
 CREATE INDEX bosh_events_deployment ON bosh_events(deployment);
+
+-- Orphaned disks are deleted five days after this, not at once.
+UPDATE bosh_disks SET orphaned_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER) WHERE orphaned_at > 0;
