@@ -23,7 +23,7 @@ func (s Source) Generated(ctx context.Context, store interpolate.Values) (interp
 	m, _ := manifest.Decode(root)
 	existing := map[string]variables.Value{}
 	for name, v := range s.Values {
-		existing[name] = variables.Value{Fields: fieldsOf(v)}
+		existing[name] = variables.Value{Fields: FieldsOf(v)}
 	}
 	made, err := variables.Generate(ctx, variables.Request{Declared: m.Declared(), Existing: existing, Now: time.Now(), Rand: rand.Reader})
 	if err != nil {
@@ -41,8 +41,8 @@ func (s Source) Generated(ctx context.Context, store interpolate.Values) (interp
 	return all, nil
 }
 
-// fieldsOf are the texts of a value that users gave.
-func fieldsOf(v any) map[string]string {
+// FieldsOf are the fields of a variable whose value users gave.
+func FieldsOf(v any) map[string]string {
 	fields := map[string]string{}
 	switch v := v.(type) {
 	case string:

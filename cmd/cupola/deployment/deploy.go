@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -112,12 +113,25 @@ func deployable(s bosh.Source, configs config.Set, o manifest.Options) ([]byte, 
 type diffCmd struct {
 	capi.Flags
 	sourceFlags
-	WithSecrets bool `help:"Show the values of credentials."`
+	offlineFlags
+	kubeFlags
+	Against     string `help:"Compare with another manifest, or with what 'render' wrote to a file or directory, instead of with what is deployed. Needs no daemon." placeholder:"PATH"`
+	WithSecrets bool   `help:"Show the values of credentials."`
 }
 
 // Run shows what a deploy would change in the manifest: it exits with 2 when
 // there is something.
 func (c *diffCmd) Run(e *command.Env) error {
+	if c.Against != "" {
+		changed, err := c.against(e)
+		if err == nil && changed {
+			return command.ExitCode(2)
+		}
+		return err
+	}
+	if c.isSet() {
+		return errors.New("without a daemon there is nothing to compare with: give --against")
+	}
 	s, err := c.source(e.Ctx)
 	if err != nil {
 		return err

@@ -36,8 +36,9 @@ func (f *kubeFlags) options() kube.Options {
 type renderCmd struct {
 	capi.Flags
 	sourceFlags
+	offlineFlags
 	kubeFlags
-	To          string `help:"The output format." enum:"kubernetes" default:"kubernetes"`
+	To          string `help:"The output format: Kubernetes objects, or without a daemon the jobs' rendered files, GROUP/INDEX/JOB/FILE." enum:"kubernetes,files" default:"kubernetes"`
 	Output      string `help:"Where to write: a file, a directory (one file per object), or - for standard output." default:"-" placeholder:"PATH"`
 	Phase       string `help:"How far an update goes: to its canaries, or to all instances." enum:"canary,full" default:"full"`
 	WithSecrets bool   `help:"Include the values of Secrets."`
@@ -47,12 +48,18 @@ type renderCmd struct {
 // Run writes the objects of a manifest. What was written to the same place
 // before says which versions of Secrets there are.
 func (c *renderCmd) Run(e *command.Env) error {
-	known, err := knownAt(c.Output)
+	if c.To == "files" {
+		return c.files(e)
+	}
+	written, err := writtenAt(c.Output)
 	if err != nil {
 		return err
 	}
 	o := c.options()
-	o.Phase, o.WithSecrets, o.Known = kube.Phase(c.Phase), c.WithSecrets, known
+	o.Phase, o.WithSecrets, o.Known = kube.Phase(c.Phase), c.WithSecrets, kube.KnownOf(written)
+	if c.isSet() {
+		return c.here(e, o, written)
+	}
 	r := renderer{env: e, source: &c.sourceFlags, lenient: c.Lenient}
 	if err := r.read(); err != nil {
 		return err
@@ -66,6 +73,47 @@ func (c *renderCmd) Run(e *command.Env) error {
 	}
 	h := kube.Header{Version: command.BuildVersion(), Source: c.Manifest, SHA256: r.sha256, Target: c.Output, Secrets: c.WithSecrets}
 	return WriteObjects(e, c.Output, h, objects)
+}
+
+// here writes the objects without a daemon. Variables that the last output has keep
+// their values.
+func (c *renderCmd) here(e *command.Env, o kube.Options, written []kube.Object) error {
+	l := localRender{source: &c.sourceFlags, offline: &c.offlineFlags, lenient: c.Lenient, known: written}
+	made, text, err := l.run(e)
+	if err != nil {
+		return err
+	}
+	o.Lenient = c.Lenient
+	objects, warnings, err := kube.Render(made.Input, o)
+	if err != nil {
+		return err
+	}
+	writeWarnings(e, warnings)
+	sum := sha256.Sum256(text)
+	h := kube.Header{Version: command.BuildVersion(), Source: c.Manifest, SHA256: hex.EncodeToString(sum[:]), Target: c.Output, Secrets: c.WithSecrets}
+	return WriteObjects(e, c.Output, h, objects)
+}
+
+// files writes the rendered files of all jobs.
+func (c *renderCmd) files(e *command.Env) error {
+	switch {
+	case c.Output == "-":
+		return errors.New("--to files needs a directory: give --output")
+	case !c.WithSecrets:
+		return errors.New("rendered files hold secrets: give --with-secrets")
+	}
+	l := localRender{source: &c.sourceFlags, offline: &c.offlineFlags, lenient: c.Lenient}
+	made, _, err := l.run(e)
+	if err != nil {
+		return err
+	}
+	return writeFiles(e, c.Output, made)
+}
+
+func writeWarnings(e *command.Env, warnings []kube.Warning) {
+	for _, w := range warnings {
+		fmt.Fprintf(e.Err, "%-7s %s\n", manifest.Warning, strings.Map(command.Printed, w.String()))
+	}
 }
 
 // renderer asks the daemon for the Kubernetes objects of a manifest.
@@ -108,9 +156,7 @@ func (r *renderer) render(ctx context.Context, o kube.Options, existing []kube.V
 	if err := r.api.Call(ctx, "POST", "/v1/deployments/render", body, &answer); err != nil {
 		return nil, err
 	}
-	for _, w := range answer.Warnings {
-		fmt.Fprintf(r.env.Err, "%-7s %s\n", manifest.Warning, strings.Map(command.Printed, w.String()))
-	}
+	writeWarnings(r.env, answer.Warnings)
 	return kube.Read(strings.NewReader(answer.Objects))
 }
 
@@ -165,8 +211,8 @@ func writeYAML(w io.Writer, h kube.Header, all []kube.Object) error {
 	return kube.Write(w, all)
 }
 
-// knownAt are the versions of Secrets in what was written to a place before.
-func knownAt(place string) (map[string]kube.Version, error) {
+// writtenAt are the Secrets in what was written to a place before.
+func writtenAt(place string) (all []kube.Object, err error) {
 	files := []string{place}
 	info, err := os.Stat(place)
 	switch {
@@ -179,7 +225,6 @@ func knownAt(place string) (map[string]kube.Version, error) {
 			return nil, err
 		}
 	}
-	var all []kube.Object
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -191,5 +236,5 @@ func knownAt(place string) (map[string]kube.Version, error) {
 		}
 		all = append(all, objects...)
 	}
-	return kube.KnownOf(all), nil
+	return all, nil
 }

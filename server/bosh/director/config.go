@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"go.yaml.in/yaml/v3"
-
 	"cupola/server/bosh/config"
 	"cupola/server/bosh/manifest"
 	"cupola/store"
@@ -142,20 +140,4 @@ func (d *deploy) used() (numbers []int) {
 		}
 	}
 	return numbers
-}
-
-// expand adds the configs to the manifest of a deploy.
-func (d *deploy) expand(root *yaml.Node) (*yaml.Node, error) {
-	out, err := d.configs.Expand(root, d.given)
-	if err != nil {
-		return nil, err
-	}
-	d.cloud, err = d.configs.Cloud(d.given)
-	return out, err
-}
-
-// decode reads the manifest of a deploy, with what its names stand for.
-func (d *deploy) decode(root *yaml.Node) (*manifest.Manifest, manifest.Findings) {
-	m, found := manifest.Decode(root)
-	return m, append(found, m.Use(d.cloud)...)
 }

@@ -2,13 +2,11 @@ package director
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -38,7 +36,6 @@ type deploy struct {
 	resolved *bosh.Deployment
 	consumes []string // the deployments whose links it uses
 	configs  config.Set
-	cloud    *manifest.Cloud // of the configs
 }
 
 func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error {
@@ -154,38 +151,13 @@ func (d *deploy) loadRows(tx *store.Tx, deployment string) error {
 // fill gives the manifest its values: those that were given, then those that are
 // made.
 func (d *deploy) fill(ctx context.Context, root *yaml.Node) error {
-	root, err := d.expand(root)
+	f := bosh.Filling{Configs: d.configs, Given: d.given, Existing: d.existing, Rotate: d.order.Rotate, Lenient: d.order.Lenient}
+	filled, err := f.Fill(ctx, root)
 	if err != nil {
 		return err
 	}
-	if root, _, err = interpolate.Apply(root, d.given); err != nil {
-		return err
-	}
-	m, found := d.decode(root)
-	options := manifest.Options{Lenient: d.order.Lenient, Given: []string{}}
-	found = append(found.Graded(options), manifest.Lint(m, options)...)
-	found.Sort()
-	if err := found.Err(); err != nil {
-		return err
-	}
-	d.made, err = variables.Generate(ctx, variables.Request{Declared: m.Declared(), Existing: d.existing, Rotate: d.order.Rotate, Now: time.Now(), Rand: rand.Reader})
-	if err != nil {
-		return err
-	}
-	values := interpolate.Values{}
-	for name, v := range d.made {
-		values[name] = v.Interpolated()
-	}
-	full, report, err := interpolate.Apply(root, values)
-	if err != nil {
-		return err
-	}
-	if len(report.Missing) > 0 {
-		return fmt.Errorf("Expected to find variables: %s", strings.Join(report.Missing, ", ")) //nolint:staticcheck // BOSH's words
-	}
-	d.full = full
-	d.m, found = d.decode(full)
-	return found.Graded(options).Err()
+	d.m, d.full, d.made = filled.Manifest, filled.Tree, filled.Made
+	return nil
 }
 
 // using notes whose links are used.

@@ -2,13 +2,9 @@ package resolve
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"cupola/server/bosh/director"
-	"cupola/server/bosh/tree"
 	"cupola/server/bosh/variables"
 	"cupola/server/kube"
 )
@@ -29,7 +25,7 @@ func Kube(ctx context.Context, loop *director.Loop, decode func(request any) err
 		return nil, err
 	}
 	in := kube.Input{Deployment: made.Deployment, WithOps: []byte(r.Manifest), Desired: made.Desired}
-	if in.Variables, err = kubeVariables(made); err != nil {
+	if in.Variables, err = kube.Variables(made.Variables, made.Given); err != nil {
 		return nil, err
 	}
 	o := r.Options
@@ -43,27 +39,4 @@ func Kube(ctx context.Context, loop *director.Loop, decode func(request any) err
 		return nil, err
 	}
 	return &kube.Rendered{Objects: text.String(), Warnings: warnings}, nil
-}
-
-// kubeVariables are all variables of a deployment, by name.
-func kubeVariables(made *director.Made) (all []kube.Variable, err error) {
-	for _, name := range slices.Sorted(maps.Keys(made.Variables)) {
-		v := made.Variables[name]
-		all = append(all, kube.Variable{Name: name, Fields: v.Fields, Made: v.Made})
-	}
-	for _, name := range slices.Sorted(maps.Keys(made.Given)) {
-		if _, declared := made.Variables[name]; declared {
-			continue
-		}
-		value, ok := made.Given[name].(string)
-		if !ok {
-			text, err := tree.EncodeJSON(made.Given[name])
-			if err != nil {
-				return nil, fmt.Errorf("encode the variable %s: %w", name, err)
-			}
-			value = string(text)
-		}
-		all = append(all, kube.Variable{Name: name, Implicit: true, Fields: map[string]string{"value": value}})
-	}
-	return all, nil
 }
