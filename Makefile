@@ -144,9 +144,9 @@ test-race: $(HELPERS) ## run the tests of all packages in which something runs b
 .PHONY: test-root
 test-root: build ## run the tests on real containers, mounts and networks
 	tests=$$(go run ./test/roottests $$(.ci/packages root)); \
-	  $(call of,root,$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -p 1 -timeout 20m -run "$$tests")
+	  $(call of,root,$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -p 1 -timeout 40m -run "$$tests")
 
-E2E        = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -count=1 -p 3 -parallel 4 -timeout 20m
+E2E        = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -count=1 -p 3 -parallel 4 -timeout 40m
 # Those that take longest come first, so that none is left over at the end.
 E2E_LONG     = $(addprefix ./test/e2e/,push images routing services bosh restart backup)
 E2E_PACKAGES = $(E2E_LONG) $(filter-out ./test/e2e/web $(E2E_LONG),$(patsubst %/,%,$(patsubst %,./%,$(dir $(wildcard test/e2e/*/main_test.go)))))
