@@ -87,7 +87,7 @@ func TestDeploymentOnKubernetes(t *testing.T) {
 	t.Parallel()
 	binary := e2e.NeedBinary(t)
 	k := &kubeDaemon{plane: kubetest.Start(t)}
-	k.registry = e2e.StartRegistry(t)
+	k.name, k.manifest, k.registry = "nats-deployment", "testdata/nats.yml", e2e.StartRegistry(t)
 	k.registry.Push(t, "test-1-1", v1.Config{}, releaseImage(t))
 	k.Daemon = e2e.StartDaemon(t, binary)
 
