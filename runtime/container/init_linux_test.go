@@ -2,13 +2,16 @@ package container
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"cupola/runtime/contract"
 )
@@ -114,6 +117,9 @@ func testKillOfStopped(t *testing.T, kind Kind) {
 	b := newBench(t, kind)
 	_, r := b.start(t, b.spec("app", "stop"))
 	waitLine(t, r, "ready\n")
+	for !b.hasStopped("app") {
+		time.Sleep(time.Millisecond)
+	}
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := b.Signal("app", sig); err != nil {
 			t.Fatal(err)
@@ -122,6 +128,14 @@ func testKillOfStopped(t *testing.T, kind Kind) {
 	if exit := b.wait(t, "app"); exit.Code != 137 {
 		t.Errorf("got %+v; want it killed", exit)
 	}
+}
+
+// hasStopped reports whether SIGSTOP has stopped a process of a container.
+func (b *bench) hasStopped(id string) bool {
+	return slices.ContainsFunc(b.tree.pids(b.place(id)), func(pid int) bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		return err == nil && strings.Contains(string(text), "State:\tT")
+	})
 }
 
 // TestKillOfForkBomb ends a container that has as many processes as it may.

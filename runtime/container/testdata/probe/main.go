@@ -99,6 +99,7 @@ func main() {
 	case "stop":
 		fmt.Println("ready")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		syscall.Pause() // another thread may have it first
 	case "bomb": // has as many processes as it may, until SIGTERM
 		bomb()
 	case "massacre":
