@@ -24,7 +24,7 @@ func main() {
 		os.Exit(code)
 	case "sleep":
 		fmt.Println("ready")
-		syscall.Pause()
+		pause()
 	case "spin": // on the first processor, and no other
 		fmt.Println("ready")
 		spin()
@@ -39,7 +39,7 @@ func main() {
 		var act [4]uintptr
 		_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGTERM), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
 		fmt.Println("ready")
-		syscall.Pause()
+		pause()
 	case "cat":
 		data, err := os.ReadFile(os.Args[2])
 		fmt.Print(string(data))
@@ -99,7 +99,7 @@ func main() {
 	case "stop":
 		fmt.Println("ready")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-		syscall.Pause() // another thread may have it first
+		pause() // another thread may have it first
 	case "bomb": // has as many processes as it may, until SIGTERM
 		bomb()
 	case "massacre":
@@ -115,6 +115,14 @@ func main() {
 		for s := bufio.NewScanner(os.Stdin); s.Scan(); {
 			fmt.Println("got", s.Text())
 		}
+	}
+}
+
+// pause waits for ever: a signal by which the Go runtime interrupts its own threads does
+// not end it.
+func pause() {
+	for {
+		_ = syscall.Pause()
 	}
 }
 
@@ -145,5 +153,5 @@ func leave() {
 func usurp() {
 	fmt.Println("rename:", os.Rename("/.cupola", "/moved"))
 	fmt.Println("ready")
-	syscall.Pause()
+	pause()
 }

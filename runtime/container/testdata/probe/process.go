@@ -113,5 +113,5 @@ func bomb() {
 		}
 	}
 	fmt.Println("ready")
-	syscall.Pause()
+	pause()
 }

@@ -30,7 +30,7 @@ func take() {
 		fmt.Println(t.name, n, err)
 	}
 	fmt.Println("ready")
-	syscall.Pause()
+	pause()
 }
 
 // modest takes a few of each.
