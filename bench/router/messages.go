@@ -20,7 +20,7 @@ const (
 )
 
 // messages sends messages of a size on websockets, each after the one before has come
-// back. For a proxy it is no matter what they are.
+// back. What they are makes no difference to a proxy.
 func messages(size int) load {
 	return func(ctx context.Context, target *process, connections int, length time.Duration) (result, error) {
 		var all sync.WaitGroup

@@ -96,6 +96,14 @@ func (c *runtimeConfigCmd) Run(e *command.Env) error {
 	return (&configCmd{Flags: c.Flags, namedConfig: namedConfig{string(config.Runtime), c.Name}}).Run(e)
 }
 
+// unless checks that a config is named either so, or by its ID.
+func (c namedConfig) unless(id string) error {
+	if (id == "") == (c.Type == "") {
+		return errors.New("give either the ID of a config, or --type with --name")
+	}
+	return nil
+}
+
 type configCmd struct {
 	capi.Flags
 	ID string `arg:"" optional:"" help:"The ID of a version, as 'configs' lists it."`
@@ -104,8 +112,8 @@ type configCmd struct {
 
 // Run prints the last version of a config, or the one of an ID.
 func (c *configCmd) Run(e *command.Env) error {
-	if (c.ID == "") == (c.Type == "") {
-		return errors.New("give either the ID of a config, or --type with --name")
+	if err := c.unless(c.ID); err != nil {
+		return err
 	}
 	api, err := c.Login(e.Ctx)
 	if err != nil {
@@ -347,8 +355,8 @@ type deleteConfigCmd struct {
 
 // Run deletes a config.
 func (c *deleteConfigCmd) Run(e *command.Env) error {
-	if (c.ID == "") == (c.Type == "") {
-		return errors.New("give either the ID of a config, or --type with --name")
+	if err := c.unless(c.ID); err != nil {
+		return err
 	}
 	api, err := c.Login(e.Ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ type offlineFlags struct {
 	RubyImage string   `help:"The image with Ruby for podman or docker." default:"docker.io/library/ruby:3.3-slim" placeholder:"IMAGE"`
 }
 
-// isSet reports whether no daemon is to be asked.
+// isSet reports whether to render without a daemon.
 func (f *offlineFlags) isSet() bool {
 	return f.Offline || len(f.Release)+len(f.CloudConfig)+len(f.RuntimeConfig) > 0
 }

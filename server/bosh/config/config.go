@@ -35,7 +35,7 @@ type Set []Config
 // plainName is that of a config or of a type.
 var plainName = regexp.MustCompile(`^[\w.-]{1,200}$`)
 
-// Check reads a config by itself: its findings, or why it is no config at all.
+// Check reads a config by itself: its findings, or why it is not a config.
 func (c Config) Check() (manifest.Findings, error) {
 	if !plainName.MatchString(string(c.Type)) {
 		return nil, fmt.Errorf("invalid type %q: give up to 200 letters, digits, hyphens, underscores and dots, like cloud or runtime", c.Type)
