@@ -108,7 +108,7 @@ test: ## run all that CI runs
 	@.ci/deps test
 	$(MAKE) build
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
-	@failed=0; MAKE='$(MAKE)' .ci/stages 'e2e once-web once-kube once-systemd' test-root 'nice:lint nice:test-unit' || failed=1; \
+	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-web again:once-kube once-systemd again:test-root' 'nice:lint nice:test-unit' || failed=1; \
 	  ! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . || { echo 'the tests leaked these'; failed=1; }; \
 	  exit $$failed
 
@@ -144,9 +144,16 @@ test-race: $(HELPERS) ## run the tests of all packages in which something runs b
 .PHONY: test-root
 test-root: build ## run the tests on real containers, mounts and networks
 	tests=$$(go run ./test/roottests $$(.ci/packages root)); \
-	  $(call of,root,$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -p 1 -timeout 40m -run "$$tests")
+	  $(call of,root,$(REAL) -p 1 -timeout 40m -run "$$tests")
 
-E2E        = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -count=1 -p 3 -parallel 4 -timeout 40m
+.PHONY: again
+again: # the tests RUN of PACKAGE, on real containers: .ci/stages runs those alone that failed beside others
+	CUPOLA_KUBE_BIN=$$(if ls -d $(KUBE_CACHE)/kube-* >/dev/null 2>&1; then test/kube/build $(KUBE_CACHE); fi) \
+	  $(REAL) -count=1 -parallel 1 -timeout 20m -run '$(RUN)' $(PACKAGE)
+
+# Daemons, containers and clients of a test keep a processor busy: more of them at once end no sooner, and wait for each other.
+REAL       = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST)
+E2E        = $(REAL) -count=1 -p $(shell nproc) -parallel 3 -timeout 40m
 # Those that take longest come first, so that none is left over at the end.
 E2E_LONG     = $(addprefix ./test/e2e/,push images routing services bosh restart backup)
 E2E_PACKAGES = $(E2E_LONG) $(filter-out ./test/e2e/web $(E2E_LONG),$(patsubst %/,%,$(patsubst %,./%,$(dir $(wildcard test/e2e/*/main_test.go)))))
