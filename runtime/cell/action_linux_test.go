@@ -191,12 +191,12 @@ func testRealMonitor(t *testing.T, kind container.Kind) {
 	c, w, r := runReal(t, kind)
 	spec := w.instance("g", "serve")
 	check := lrp.Run{Path: contract.Helper, Args: []string{"healthcheck", "-port=8080"}}
-	spec.Monitor, spec.StartTimeout = lrp.Within(5e9, lrp.Parallel(check.Action())), 10e9
+	spec.Monitor, spec.StartTimeout = lrp.Within(20e9, lrp.Parallel(check.Action())), 60e9
 	c.Start(spec)
 	r.find(t, "g", lrp.EventReady)
 	r.wantLine(t, "CELL: Container became healthy")
 	never := w.instance("h", "sleep", "1h")
-	never.Monitor, never.StartTimeout = check.Action(), 1e9
+	never.Monitor, never.StartTimeout = check.Action(), 5e9 // enough for a check on a busy machine
 	c.Start(never)
 	eventually(t, "end", func() bool { return exitOf(r, "h").Failed })
 	if got := exitOf(r, "h").Reason; !strings.HasPrefix(got, "Instance never healthy after ") || !strings.Contains(got, "8080") {

@@ -18,7 +18,8 @@ import (
 // Outside stands for all other machines: a separate network namespace, joined
 // to this one by a link. One address in it is public, one private.
 type Outside struct {
-	link            string // this machine's end
+	number          net.Listener // holds the number of its networks while it is there
+	link            string       // this machine's end
 	gateway         net.IP
 	Public, Private net.IP
 	listening       []net.Listener
@@ -30,10 +31,11 @@ type Outside struct {
 // comes to UDP ports 9000 and 9001 of the private one, until the test ends.
 func NewOutside(t *testing.T) *Outside {
 	t.Helper()
+	number, n := freeNumber(t)
 	// From the benchmarking range of RFC 2544, which security groups take for
 	// public.
-	n := byte(rand.IntN(256))
 	o := &Outside{
+		number:  number,
 		link:    fmt.Sprintf("e2e%dx%d", os.Getpid()%1_000_000, n),
 		gateway: net.IPv4(198, 19, n, 1), Public: net.IPv4(198, 19, n, 2), Private: net.IPv4(172, 30, n, 2),
 	}
@@ -54,6 +56,20 @@ func NewOutside(t *testing.T) *Outside {
 		go echo(c)
 	}
 	return o
+}
+
+// freeNumber is a number that no test of another process has either: each holds
+// its own by the name of a socket, which ends with the process.
+func freeNumber(t *testing.T) (net.Listener, byte) {
+	t.Helper()
+	for first, i := rand.IntN(256), 0; i < 256; i++ {
+		n := byte(first + i)
+		if l, err := net.Listen("unix", fmt.Sprintf("@cupola-e2e-outside-%d", n)); err == nil {
+			return l, n
+		}
+	}
+	t.Fatal("all 256 numbers of networks are taken")
+	return nil, 0
 }
 
 // WebPort is the port of HTTP servers outside.
@@ -169,4 +185,5 @@ func (o *Outside) close() {
 	if link, err := netlink.LinkByName(o.link); err == nil {
 		_ = netlink.LinkDel(link)
 	}
+	o.number.Close()
 }

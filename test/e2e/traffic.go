@@ -12,10 +12,13 @@ import (
 	"time"
 )
 
+// patience is how long a request may take: more than it does on a busy machine.
+const patience = 2 * time.Minute
+
 // Load asks until ctx ends, one request after the other, each on a new
 // connection.
 func Load(ctx context.Context, url string, sent, failed *atomic.Int64) {
-	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -67,8 +70,8 @@ const maxUnderWay = 100
 func (d *Daemon) Send(host string, perSecond int) *Traffic {
 	ctx, cancel := context.WithCancel(context.Background())
 	tr := &Traffic{host: host, addr: d.Addr, status: map[int]int{}, bodies: map[string]int{}, stop: cancel,
-		fresh: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-		kept:  &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: maxUnderWay}}}
+		fresh: &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}},
+		kept:  &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: maxUnderWay}}}
 	tr.done.Go(func() { tr.run(ctx, time.Second/time.Duration(perSecond)) })
 	return tr
 }

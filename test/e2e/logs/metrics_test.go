@@ -42,7 +42,7 @@ func TestMetrics(t *testing.T) {
 		e2e.Eventually(t, time.Minute, func() string {
 			found := ask(query)
 			if len(found.Data.Result) != 1 {
-				return query + ": not one sample"
+				return fmt.Sprintf("%s: not one sample: %v", query, found.Data.Result)
 			}
 			text, _ := found.Data.Result[0].Value[1].(string)
 			if v, err := strconv.ParseFloat(text, 64); err != nil || !fits(v) {
@@ -54,7 +54,7 @@ func TestMetrics(t *testing.T) {
 	source := `{source_id="` + guid + `"`
 	one(`sum(count_over_time(http`+source+`,status_code="200",peer_type="Server"}[5m]))`, func(v float64) bool { return v >= 1 })
 	one("memory"+source+`,process_type="web",origin="rep"}`, func(v float64) bool { return v > 100_000 })
-	one("memory_quota"+source+"}", func(v float64) bool { return v > 0 && v == float64(int(v)>>20<<20) })
+	one("memory_quota"+source+`,process_type="web"}`, func(v float64) bool { return v > 0 && v == float64(int(v)>>20<<20) })
 	one("sum by (source_id) (container_age"+source+"})", func(v float64) bool { return v > 0 && v < float64(10*time.Minute) })
 
 	e2e.Eventually(t, time.Minute, func() string { // the control loop looks every 30 s at least

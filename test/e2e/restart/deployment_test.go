@@ -83,7 +83,7 @@ func TestRollingUnderLoad(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := d.On(t)
-			load := d.Send("hello-node.localhost", 200)
+			load := d.Send("hello-node.localhost", 100)
 			gaps := c.run(d)
 			house.Cmd = d.Cmd
 			after := d.Running("hello-node", "web", 5)
