@@ -30,15 +30,25 @@ func TestDemoNeedsNoNetwork(t *testing.T) {
 
 func demo(t *testing.T, run func(*exec.Cmd) ([]byte, error), flags ...string) {
 	t.Helper()
-	binary := e2e.NeedBinary(t)
+	binary, dir := e2e.NeedBinary(t), demoDir(t)
 	out, err := run(exec.Command(binary, append([]string{"demo", "--once"}, flags...)...))
 	if err != nil || !strings.Contains(string(out), "200 OK") {
 		t.Fatalf("got %v\n%s", err, out)
 	}
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "cupola-demo-*")); len(left) > 0 {
-		t.Errorf("left %v", left)
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
-	e2e.CheckLeaks(t, binary, filepath.Join(os.TempDir(), "cupola-demo-"))
+	e2e.CheckLeaks(t, binary, filepath.Join(dir, "cupola-demo-"))
+}
+
+// demoDir is where demos have their data directories until the test ends: other
+// runs leave nothing there.
+func demoDir(t *testing.T) string {
+	t.Helper()
+	dir := e2e.NewDir(t)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv("TMPDIR", dir)
+	return dir
 }
 
 // withoutNetwork runs a command in a network namespace that has nothing but
@@ -94,6 +104,7 @@ func TestDemoInterrupted(t *testing.T) {
 	binary := e2e.NeedBinary(t)
 	for _, thrice := range []bool{false, true} {
 		t.Run(fmt.Sprint("thrice ", thrice), func(t *testing.T) {
+			demoDir(t)
 			c := exec.Command(binary, "demo", "--http", "127.0.0.1:0")
 			terminal := onTerminal(t, c)
 			var said e2e.LogBuffer
