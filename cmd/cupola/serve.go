@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 
 	"cupola/cmd/cupola/command"
@@ -33,7 +34,11 @@ func (s *serveCmd) Run(e *command.Env) (err error) {
 	if c.Listeners, err = systemd.Listeners(); err != nil {
 		return err
 	}
-	return server.Run(e.Ctx, c, func(r server.Ready) { welcome(e, r) })
+	err = server.Run(e.Ctx, c, func(r server.Ready) { welcome(e, r) })
+	if errors.Is(err, syscall.EPERM) { // root in a container, say, that lacks privileges
+		return fmt.Errorf("%w; 'cupola doctor' tells what this machine lacks", err)
+	}
+	return err
 }
 
 // welcome says what a newcomer needs to know of a daemon that serves.

@@ -112,9 +112,12 @@ func (m *machine) tryControllers(root string) error {
 // limiting returns the controllers of containers' limits.
 func limiting() []string { return []string{"memory", "cpu", "pids"} }
 
+// noCgroups is what a container without privileges has, too, which may mount none.
+const noCgroups = "no cgroups are mounted"
+
 func (m *machine) cgroup1(h hierarchies) Result {
 	if len(h.v1) == 0 {
-		return failure("no cgroups are mounted", m.mountCgroups())
+		return failure(noCgroups, m.mountCgroups())
 	}
 	need := []string{"memory", "cpu", "cpuacct", "pids", "devices"}
 	for _, controller := range need {

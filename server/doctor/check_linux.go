@@ -86,7 +86,9 @@ func pointToCause(results []Result) {
 		}
 	}
 	for i, r := range results {
-		forbidden := strings.Contains(r.Detail, "operation not permitted") || strings.Contains(r.Detail, "read-only file system") && !strings.Contains(r.Fix, "remount")
+		forbidden := strings.Contains(r.Detail, "operation not permitted") || strings.Contains(r.Detail, "read-only file system") && !strings.Contains(r.Fix, "remount") ||
+			strings.Contains(r.Detail, "chown ") && strings.Contains(r.Detail, "invalid argument") || // a user ID that this user namespace lacks
+			r.Detail == noCgroups
 		if cause != "" && r.Level != OK && forbidden {
 			results[i].Fix = "mend '" + cause + "' first: see above"
 		}

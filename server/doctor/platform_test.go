@@ -95,11 +95,12 @@ func TestPlatforms(t *testing.T) {
 // TestPointToCause wants the fix of the cause alone, where root lacks privileges.
 func TestPointToCause(t *testing.T) {
 	list := func(root Level) []Result {
-		return []Result{{"root", root, "r", "fix root"}, {"nftables", Fail, "netlink: operation not permitted", "modprobe"}, {"cgroup", Fail, "mkdir: read-only file system", "mount"}, {"disk", Fail, "full", "free"}, {"containers", Fail, "/proc/sys: read-only file system", "sudo mount -o remount,rw /proc/sys"}, {"names", OK, "operation not permitted", ""}}
+		return []Result{{"root", root, "r", "fix root"}, {"nftables", Fail, "netlink: operation not permitted", "modprobe"}, {"cgroup", Fail, "mkdir: read-only file system", "mount"}, {"disk", Fail, "full", "free"}, {"containers", Fail, "/proc/sys: read-only file system", "sudo mount -o remount,rw /proc/sys"}, {"names", OK, "operation not permitted", ""},
+			{"quota", Fail, "make the stack minifs: lchown /d/fs: invalid argument", "--data-dir"}, {"cgroup", Fail, noCgroups, "mount"}}
 	}
 	got := list(Fail)
 	pointToCause(got)
-	for i, want := range []string{"fix root", "mend 'root' first", "mend 'root' first", "free", "remount", ""} {
+	for i, want := range []string{"fix root", "mend 'root' first", "mend 'root' first", "free", "remount", "", "mend 'root' first", "mend 'root' first"} {
 		if !strings.Contains(got[i].Fix, want) || want == "" && got[i].Fix != "" {
 			t.Errorf("%s: got the fix %q; want %q", got[i].Name, got[i].Fix, want)
 		}
