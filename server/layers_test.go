@@ -103,7 +103,7 @@ func TestContainersShareOnlyTheContract(t *testing.T) {
 // other both ways: rootfs is below runtime/cell, and both are above the leaves
 // of runtime that know neither.
 func TestRootfsBelowCell(t *testing.T) {
-	const leaves = "runtime/contract runtime/durable runtime/egress runtime/fault runtime/users"
+	const leaves = "runtime/contract runtime/durable runtime/egress runtime/fault runtime/pattern runtime/users"
 	all := map[string]pkg{}
 	for _, p := range packages(t) {
 		all[p.ImportPath] = p

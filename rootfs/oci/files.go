@@ -8,10 +8,10 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"strings"
 
 	"cupola/rootfs/unpack"
+	"cupola/runtime/pattern"
 )
 
 // Archive is the set of files that an image comes as: an OCI image layout, or what docker save writes.
@@ -132,7 +132,7 @@ func (b *tarFiles) Open(name string) (*io.SectionReader, error) {
 func (b *tarFiles) Close() error { return b.f.Close() }
 
 // imageEntry matches what archives of images hold at their top, and no root file system does.
-var imageEntry = regexp.MustCompile(`^(blobs|oci-layout|index\.json|manifest\.json|repositories|[0-9a-f]{64}(\.json|\.tar|\.tar\.gz)?|sha256:[0-9a-f]{64})$`)
+var imageEntry = pattern.Lazy(`^(blobs|oci-layout|index\.json|manifest\.json|repositories|[0-9a-f]{64}(\.json|\.tar|\.tar\.gz)?|sha256:[0-9a-f]{64})$`)
 
 // IsArchive reports whether an archive is of an image, not of a root file system, by its first entry.
 func IsArchive(a *io.SectionReader) (bool, error) {
@@ -149,7 +149,7 @@ func IsArchive(a *io.SectionReader) (bool, error) {
 		return false, &unpack.EntryError{Reason: "is not a tar archive: " + err.Error()}
 	}
 	top, _, _ := strings.Cut(strings.TrimPrefix(path.Clean(hdr.Name), "/"), "/")
-	return imageEntry.MatchString(top), nil
+	return imageEntry().MatchString(top), nil
 }
 
 // PlainTar returns the tar in f as an uncompressed file: f itself, or a copy at tmp.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"cupola/runtime/pattern"
 )
 
 // Scheme is where the files of a RootFS come from.
@@ -150,16 +152,16 @@ func isHost(s string) bool { return s == "localhost" || strings.ContainsAny(s, "
 var (
 	repositoryParts = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$`)
 	registryHosts   = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?$`)
-	tags            = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	digests         = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	stackNames      = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
+	tags            = pattern.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	digests         = pattern.Lazy(`^sha256:[0-9a-f]{64}$`)
+	stackNames      = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
 )
 
 // IsDigest reports whether s is sha256: and 64 lower-case hex digits.
-func IsDigest(s string) bool { return digests.MatchString(s) }
+func IsDigest(s string) bool { return digests().MatchString(s) }
 
 // IsStackName reports whether a stack may have the name s.
-func IsStackName(s string) bool { return stackNames.MatchString(s) }
+func IsStackName(s string) bool { return stackNames().MatchString(s) }
 
 // canonical checks the parts of an image's name and spells Docker Hub in one way.
 func (r Reference) canonical() (Reference, error) {
@@ -184,10 +186,10 @@ func (r Reference) canonical() (Reference, error) {
 	if r.Host == dockerHub && !strings.Contains(r.Repository, "/") {
 		r.Repository = "library/" + r.Repository
 	}
-	if r.Tag != "" && !tags.MatchString(r.Tag) {
+	if r.Tag != "" && !tags().MatchString(r.Tag) {
 		return r, fmt.Errorf("the tag %q may hold up to 128 letters, digits, '_', '.' and '-'", r.Tag)
 	}
-	if r.Digest != "" && !digests.MatchString(r.Digest) {
+	if r.Digest != "" && !digests().MatchString(r.Digest) {
 		return r, fmt.Errorf("the digest %q is not sha256: and 64 lower-case hex digits", r.Digest)
 	}
 	if _, err := name.NewRepository(r.Host + "/" + r.Repository); err != nil {

@@ -30,7 +30,7 @@ func (s *Store) Show(container string, n int, to users.Range, name, dir string, 
 	if to == (users.Range{}) {
 		to = s.cfg.Users
 	}
-	if !nameRule.MatchString(container) {
+	if !nameRule().MatchString(container) {
 		return "", fmt.Errorf("container %q: use letters, digits, '_' and '-'", container)
 	}
 	data, err := s.open(name)
@@ -68,7 +68,7 @@ func (s *Store) Show(container string, n int, to users.Range, name, dir string, 
 
 // Hide removes what Show has shown to a container, in whatever state it is.
 func (s *Store) Hide(container string) error {
-	if !nameRule.MatchString(container) {
+	if !nameRule().MatchString(container) {
 		return nil // Show gave it nothing
 	}
 	dir := filepath.Join(s.cfg.Dir, shown, container)

@@ -14,12 +14,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 
 	"cupola/rootfs/disk"
 	"cupola/runtime/durable"
+	"cupola/runtime/pattern"
 	"cupola/runtime/users"
 )
 
@@ -92,10 +92,10 @@ type Spec struct {
 	Shared bool
 }
 
-var nameRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$`)
+var nameRule = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$`)
 
 func (s *Store) dir(name string) (string, error) {
-	if !nameRule.MatchString(name) {
+	if !nameRule().MatchString(name) {
 		return "", fmt.Errorf("volume %q: use letters, digits, '_' and '-'", name)
 	}
 	return filepath.Join(s.cfg.Dir, name), nil

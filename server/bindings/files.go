@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cupola/runtime/lrp"
+	"cupola/runtime/pattern"
 )
 
 // Form is a way in which files tell of bindings; its text is the name of the
@@ -52,7 +53,7 @@ func Files(form Form, all []Binding) ([]lrp.File, error) {
 	names := map[string]Binding{}
 	for _, one := range all {
 		name := one.name()
-		if !entryName(name, bindingPattern) {
+		if !entryName(name, bindingPattern()) {
 			b.fail(fmt.Errorf("Invalid binding name: '%s'. Name must match /^[a-z0-9\\-.]{1,253}$/", name)) //nolint:staticcheck // Cloud Controller's text
 		}
 		if other, taken := names[name]; taken {
@@ -82,8 +83,8 @@ func (b Binding) described() string {
 
 // The patterns of Cloud Controller, here of the whole text.
 var (
-	bindingPattern = regexp.MustCompile(`\A[a-z0-9\-.]{1,253}\z`)
-	filePattern    = regexp.MustCompile(`\A[a-z0-9\-._]{1,253}\z`)
+	bindingPattern = pattern.Lazy(`\A[a-z0-9\-.]{1,253}\z`)
+	filePattern    = pattern.Lazy(`\A[a-z0-9\-._]{1,253}\z`)
 )
 
 // entryName reports whether a name can be one of a directory's entries. What
@@ -146,7 +147,7 @@ func (b *builder) binding(dir string, one Binding) {
 
 // entry adds the file of a key. Without empty, null, [] and {} make none.
 func (b *builder) entry(dir, name string, v value, empty bool) {
-	if !entryName(name, filePattern) {
+	if !entryName(name, filePattern()) {
 		b.fail(b.form.invalid(dir, name))
 	}
 	if s, ok := v.(string); ok {

@@ -3,7 +3,6 @@ package cells
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
+	"cupola/runtime/pattern"
 	"cupola/server/manifest"
 )
 
@@ -82,7 +82,7 @@ const DefaultZone = "z1"
 // defaultContainers is how many containers Diego gives a cell.
 const defaultContainers = 250
 
-var cellPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+var cellPattern = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
 // Normalize fills in the defaults and checks the cells; errors name the field.
 func (c *Config) Normalize() error {
@@ -93,7 +93,7 @@ func (c *Config) Normalize() error {
 	seen := map[string]bool{}
 	for i := range c.Cells {
 		cell, field := &c.Cells[i], fmt.Sprintf("cells[%d]", i)
-		if !cellPattern.MatchString(cell.Name) {
+		if !cellPattern().MatchString(cell.Name) {
 			faults = append(faults, fmt.Errorf("%s.name %q: give it up to 63 letters, digits, '.', '_' and '-'", field, cell.Name))
 		}
 		if seen[strings.ToLower(cell.Name)] {
@@ -124,7 +124,7 @@ func (cell *Cell) normalize(field string) error {
 	if cell.Zone = strings.TrimSpace(cell.Zone); cell.Zone == "" {
 		cell.Zone = DefaultZone
 	}
-	if !cellPattern.MatchString(cell.Zone) {
+	if !cellPattern().MatchString(cell.Zone) {
 		faults = append(faults, fmt.Errorf("%s.zone %q: give it up to 63 letters, digits, '.', '_' and '-'", field, cell.Zone))
 	}
 	var err error

@@ -3,11 +3,11 @@ package cells
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"cupola/rootfs/reference"
 	"cupola/runtime/lrp"
+	"cupola/runtime/pattern"
 )
 
 // Cluster is a namespace of a Kubernetes cluster that is a cell.
@@ -23,7 +23,7 @@ type Cluster struct {
 const clusterHelp = "give NAME=KUBECONFIG, and after commas context=, namespace= and zone="
 
 // namePattern is that of names of cells that are labels of Kubernetes, too.
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
+var namePattern = pattern.Lazy(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 
 // ParseCluster reads a value of --kubernetes.
 func ParseCluster(s string) (Cluster, error) {
@@ -31,7 +31,7 @@ func ParseCluster(s string) (Cluster, error) {
 	var c Cluster
 	c.Name, c.Kubeconfig, _ = strings.Cut(fields[0], "=")
 	switch {
-	case !namePattern.MatchString(c.Name):
+	case !namePattern().MatchString(c.Name):
 		return c, fmt.Errorf("invalid --kubernetes %q: the name may have up to 63 letters, digits, '.', '_' and '-', and begins and ends with a letter or digit; %s", s, clusterHelp)
 	case c.Kubeconfig == "":
 		return c, fmt.Errorf("invalid --kubernetes %q: there is no kubeconfig; %s", s, clusterHelp)
@@ -47,7 +47,7 @@ func ParseCluster(s string) (Cluster, error) {
 	if c.Zone == "" {
 		c.Zone = DefaultZone
 	}
-	if !cellPattern.MatchString(c.Zone) {
+	if !cellPattern().MatchString(c.Zone) {
 		return c, fmt.Errorf("invalid --kubernetes %q: the zone may have up to 63 letters, digits, '.', '_' and '-'", s)
 	}
 	return c, nil

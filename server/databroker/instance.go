@@ -4,16 +4,16 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
-	"regexp"
 	"time"
 
+	"cupola/runtime/pattern"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 // guidRule is what the platform's GUIDs are made of: they become names of
 // volumes and hosts.
-var guidRule = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,59}$`)
+var guidRule = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,59}$`)
 
 func (b *broker) provision(r *http.Request) (a answer, err error) {
 	guid := r.PathValue("instance")
@@ -25,7 +25,7 @@ func (b *broker) provision(r *http.Request) (a answer, err error) {
 	switch {
 	case !ok:
 		return a, refuse(http.StatusBadRequest, "the catalog has no service %q with a plan %q", q.ServiceID, q.PlanID)
-	case !guidRule.MatchString(guid):
+	case !guidRule().MatchString(guid):
 		return a, refuse(http.StatusBadRequest, "the instance's id is no GUID")
 	case len(q.Parameters) > 0:
 		return a, refuse(http.StatusBadRequest, "%s takes no parameters", s.name)

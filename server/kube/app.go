@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/server/bosh/manifest"
 	"cupola/server/desire"
 	"cupola/store/cf"
@@ -135,12 +135,12 @@ func (a *appRendering) secrets() {
 	}
 }
 
-var secretKey = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
+var secretKey = pattern.Lazy(`^[-._a-zA-Z0-9]{1,253}$`)
 
 // valid drops entries whose names Kubernetes does not accept, with a warning.
 func (a *appRendering) valid(path string, values map[string][]byte) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if !secretKey.MatchString(name) {
+		if !secretKey().MatchString(name) {
 			a.r.warn(path, "%q cannot be a key of a Secret: it is left out", name)
 			delete(values, name)
 		}

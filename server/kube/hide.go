@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/server/bosh/redact"
 )
 
@@ -22,7 +23,7 @@ type hiding struct {
 }
 
 // word matches credentials like "postgres", which are parts of paths and names as well.
-var word = regexp.MustCompile(`^[a-z]{1,12}$`)
+var word = pattern.Lazy(`^[a-z]{1,12}$`)
 
 // hide puts the placeholder in place of secrets in the environment and the
 // arguments of processes: those that templates wrote there, and those that the
@@ -47,7 +48,7 @@ func (r *rendering) hiding() (h hiding) {
 	}
 	var words []string
 	for _, value := range r.Literal {
-		if word.MatchString(value) {
+		if word().MatchString(value) {
 			words = append(words, value)
 		} else {
 			values = append(values, value)

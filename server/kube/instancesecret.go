@@ -69,7 +69,7 @@ func (p *instancePod) secrets() {
 	for n := range p.runs {
 		values := map[string][]byte{}
 		for name, value := range p.given(n) {
-			if !secretKey.MatchString(name) {
+			if !secretKey().MatchString(name) {
 				p.dropped = append(p.dropped, name)
 				continue
 			}
@@ -165,7 +165,7 @@ func (p *instancePod) given(n int) map[string]string {
 
 func (p *instancePod) envFrom(n int) []any {
 	for name := range p.given(n) {
-		if secretKey.MatchString(name) {
+		if secretKey().MatchString(name) {
 			return []any{doc{"secretRef": doc{"name": SecretName(p.GUID, envPartOf(n))}}}
 		}
 	}

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"time"
+
+	"cupola/runtime/pattern"
 )
 
 // format is the number of this file format: the second has volumes.
@@ -73,7 +74,7 @@ const (
 
 // names are what members may be called: there are no others in a backup, so
 // that none is written where it does not belong.
-var names = regexp.MustCompile(`^(` + strings.Join([]string{
+var names = pattern.Lazy(`^(` + strings.Join([]string{
 	`db/(cupola\.db|store\.key|admin-password|ca\.key)`, `db/bbs/[a-z]+\.(crt|key)`, `identity/ca\.(crt|key)`, `ca\.pem`, `ssh_host_key`,
 	`blobs/[0-9a-f]{2}/[0-9a-f]{64}`, `rootfs/oci/[0-9a-f]{64}`, `rootfs/images/fallbacks`, ImagesDir + `/[0-9a-f]{64}\.json`,
 	StacksDir + `/[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}/(stack\.json|lock\.json|fs\.tar)`, LocksDir + `/[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}\.json`,
@@ -136,7 +137,7 @@ func (m Manifest) checkVolumes(members map[string]bool) error {
 }
 
 func (f Member) check() error {
-	if !names.MatchString(f.Name) {
+	if !names().MatchString(f.Name) {
 		return fmt.Errorf("member %q is none of a backup", f.Name)
 	}
 	if f.Size < 0 || f.Size > maxMember {

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // root is where BOSH keeps all it has.
@@ -34,7 +35,7 @@ func (c Config) Check(job string) error {
 }
 
 // A name is part of the names of containers, files and addresses.
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+var nameRule = pattern.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 func (p Process) faults(job string) []error {
 	var all []error
@@ -44,7 +45,7 @@ func (p Process) faults(job string) []error {
 		}
 	}
 	say(p.Name == "", "invalid config: name")
-	say(p.Name != "" && !nameRule.MatchString(p.Name), "invalid config: name may have letters, digits, _, . and -")
+	say(p.Name != "" && !nameRule().MatchString(p.Name), "invalid config: name may have letters, digits, _, . and -")
 	say(p.Executable == "", "invalid config: executable")
 	say(!slices.Contains([]string{"", "TERM", "INT"}, p.ShutdownSignal),
 		"shutdown signal should either be 'TERM' or 'INT' (or left unspecified), but got '%s'", p.ShutdownSignal)

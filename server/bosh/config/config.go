@@ -3,10 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	"go.yaml.in/yaml/v3"
 
+	"cupola/runtime/pattern"
 	"cupola/server/bosh/interpolate"
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/tree"
@@ -33,14 +33,14 @@ type Config struct {
 type Set []Config
 
 // plainName is that of a config or of a type.
-var plainName = regexp.MustCompile(`^[\w.-]{1,200}$`)
+var plainName = pattern.Lazy(`^[\w.-]{1,200}$`)
 
 // Check reads a config by itself: its findings, or why it is not a config.
 func (c Config) Check() (manifest.Findings, error) {
-	if !plainName.MatchString(string(c.Type)) {
+	if !plainName().MatchString(string(c.Type)) {
 		return nil, fmt.Errorf("invalid type %q: give up to 200 letters, digits, hyphens, underscores and dots, like cloud or runtime", c.Type)
 	}
-	if !plainName.MatchString(c.Name) {
+	if !plainName().MatchString(c.Name) {
 		return nil, fmt.Errorf("invalid name %q: give up to 200 letters, digits, hyphens, underscores and dots", c.Name)
 	}
 	n, err := c.tree(nil)

@@ -1,9 +1,10 @@
 package erb
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // expression is what a simple template prints: a property, or a path of names
@@ -24,37 +25,37 @@ const (
 )
 
 var (
-	propertyRule = regexp.MustCompile(`^` + call + `$`)
-	linkRule     = regexp.MustCompile(`^link\(\s*` + quoted + `\s*\)\.` + call + `$`)
-	linkPathRule = regexp.MustCompile(`^link\(\s*` + quoted + `\s*\)(\.address|\.instances\[[0-9]{1,6}\]\.[a-z]+)$`)
-	specRule     = regexp.MustCompile(`^(?:spec` + names + `|(name|index))$`)
-	nameRule     = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
-	stepRule     = regexp.MustCompile(`[a-z_][a-z0-9_]*|[0-9]+`)
+	propertyRule = pattern.Lazy(`^` + call + `$`)
+	linkRule     = pattern.Lazy(`^link\(\s*` + quoted + `\s*\)\.` + call + `$`)
+	linkPathRule = pattern.Lazy(`^link\(\s*` + quoted + `\s*\)(\.address|\.instances\[[0-9]{1,6}\]\.[a-z]+)$`)
+	specRule     = pattern.Lazy(`^(?:spec` + names + `|(name|index))$`)
+	nameRule     = pattern.Lazy(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+	stepRule     = pattern.Lazy(`[a-z_][a-z0-9_]*|[0-9]+`)
 )
 
 // parseExpression reads the Ruby of a simple template; false when it is more.
 func parseExpression(code string) (*expression, bool) {
 	code = strings.TrimSpace(code)
-	if m := propertyRule.FindStringSubmatch(code); m != nil {
+	if m := propertyRule().FindStringSubmatch(code); m != nil {
 		return lookup("", m[1]+m[2], m[3])
 	}
-	if m := linkRule.FindStringSubmatch(code); m != nil && nameRule.MatchString(m[1]+m[2]) {
+	if m := linkRule().FindStringSubmatch(code); m != nil && nameRule().MatchString(m[1]+m[2]) {
 		return lookup(m[1]+m[2], m[3]+m[4], m[5])
 	}
-	if m := linkPathRule.FindStringSubmatch(code); m != nil && nameRule.MatchString(m[1]+m[2]) {
-		return &expression{link: m[1] + m[2], path: stepRule.FindAllString(m[3], -1)}, true
+	if m := linkPathRule().FindStringSubmatch(code); m != nil && nameRule().MatchString(m[1]+m[2]) {
+		return &expression{link: m[1] + m[2], path: stepRule().FindAllString(m[3], -1)}, true
 	}
-	if m := specRule.FindStringSubmatch(code); m != nil {
+	if m := specRule().FindStringSubmatch(code); m != nil {
 		if m[2] != "" {
 			return &expression{path: []string{m[2]}}, true
 		}
-		return &expression{path: append([]string{"spec"}, stepRule.FindAllString(m[1], -1)...)}, true
+		return &expression{path: append([]string{"spec"}, stepRule().FindAllString(m[1], -1)...)}, true
 	}
 	return nil, false
 }
 
 func lookup(link, property, fallback string) (*expression, bool) {
-	if !nameRule.MatchString(property) {
+	if !nameRule().MatchString(property) {
 		return nil, false
 	}
 	e := &expression{link: link, property: property, optional: fallback != ""}

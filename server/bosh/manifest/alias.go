@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // aliasesJob is the job whose property "aliases" gives instances further names
@@ -180,7 +182,7 @@ func aliasTarget(v any, deployment string) (t AliasTarget, err error) {
 }
 
 // domainRule is that of names in DNS, and of "_." and one.
-var domainRule = regexp.MustCompile(`^(_\.)?([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var domainRule = pattern.Lazy(`^(_\.)?([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 func domainName(v any) string {
 	s, _ := v.(string)
@@ -188,7 +190,7 @@ func domainName(v any) string {
 }
 
 func checkDomain(domain string) error {
-	if variableText.MatchString(domain) || len(domain) <= 253 && domainRule.MatchString(domain) {
+	if variableText.MatchString(domain) || len(domain) <= 253 && domainRule().MatchString(domain) {
 		return nil
 	}
 	return fmt.Errorf("%q is not a valid DNS name", cut(domain, 60))

@@ -2,8 +2,9 @@ package manifest
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // Image is where the image of a job is.
@@ -50,14 +51,14 @@ func (m *Manifest) Image(g *InstanceGroup, j *Job) (Image, error) {
 		return Image{Archive: Archive{Name: r.Name, Version: r.Version, URL: r.URL, Digest: r.SHA1, OS: s.OS}}, nil
 	}
 	ref := strings.TrimRight(strings.TrimPrefix(r.URL, "docker://"), "/") + "/" + r.Name + ":" + s.OS + "-" + s.Version + "-" + r.Version
-	if !imageReference.MatchString(ref) {
+	if !imageReference().MatchString(ref) {
 		return Image{}, fmt.Errorf("%q is not a valid image name", ref)
 	}
 	return Image{Reference: ref, Credentials: r.Credentials}, nil
 }
 
 // imageReference is the grammar of names in registries.
-var imageReference = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+var imageReference = pattern.Lazy(`^[A-Za-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 // floating are versions that BOSH looks up, and an image's tag cannot say.
 var floating = []string{"latest", "create"}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/runtime/suggest"
 )
 
@@ -97,17 +98,17 @@ func (l *linter) probe(p *Probe) {
 
 func (l *linter) probePort(at At, port string) {
 	n, err := strconv.Atoi(port)
-	if variableText.MatchString(port) || err != nil && portName.MatchString(port) || err == nil && n > 0 && n < 1<<16 {
+	if variableText.MatchString(port) || err != nil && portName().MatchString(port) || err == nil && n > 0 && n < 1<<16 {
 		return
 	}
 	l.found.errorf(at, "the probe's port is a number from 1 to 65535 or the name of one, not %q", cut(port, 60))
 }
 
 // givenPortName is what users may call a port: Sanitize makes a portName of it.
-var givenPortName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`)
+var givenPortName = pattern.Lazy(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`)
 
 // portName is what Kubernetes takes.
-var portName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var portName = pattern.Lazy(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // maxPortName is how long the name of a container's port can be in Kubernetes.
 const maxPortName = 15
@@ -149,7 +150,7 @@ func (l *linter) port(j *Job, p Port, taken ports) {
 		l.found.errorf(p.At, "the protocol is TCP or UDP, not %q", cut(p.Protocol, 60))
 	case p.Internal < 1 || p.Internal >= 1<<16:
 		l.found.errorf(p.At, "internal is a port from 1 to 65535, not %d", p.Internal)
-	case !givenPortName.MatchString(p.Name):
+	case !givenPortName().MatchString(p.Name):
 		l.found.errorf(p.At, "%q cannot be the name of a port; it takes letters, digits, hyphens and underscores", cut(p.Name, 60))
 	case taken.at[key] != "":
 		l.found.errorf(p.At, "the port %s is that of the job %q of the same group already", key, taken.at[key])

@@ -2,9 +2,9 @@ package release
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/server/bosh/tree"
 )
 
@@ -35,7 +35,7 @@ type Archived struct {
 	Stemcell     string   `yaml:"stemcell,omitempty"` // of a compiled package: os/version
 }
 
-var versionRule = regexp.MustCompile(`^[A-Za-z0-9_.+-]{1,100}$`)
+var versionRule = pattern.Lazy(`^[A-Za-z0-9_.+-]{1,100}$`)
 
 // ParseManifest reads the manifest of a release.
 func ParseManifest(text []byte) (*Manifest, error) {
@@ -80,10 +80,10 @@ func (m *Manifest) check() error {
 
 // CheckID refuses names and versions that a release cannot have.
 func CheckID(name, version string) error {
-	if !nameRule.MatchString(name) {
+	if !nameRule().MatchString(name) {
 		return fmt.Errorf("invalid release name %.100q: use letters, digits, '_', '.' and '-'", name)
 	}
-	if !versionRule.MatchString(version) {
+	if !versionRule().MatchString(version) {
 		return fmt.Errorf("invalid release version %.100q: use letters, digits, '_', '.', '+' and '-'", version)
 	}
 	return nil
@@ -91,7 +91,7 @@ func CheckID(name, version string) error {
 
 func (a Archived) check(kind string, seen map[string]bool) error {
 	switch {
-	case !nameRule.MatchString(a.Name):
+	case !nameRule().MatchString(a.Name):
 		return fmt.Errorf("invalid name of a %s %.100q: use letters, digits, '_', '.' and '-'", kind, a.Name)
 	case seen[a.Name]:
 		return fmt.Errorf("%s '%s' is there twice", kind, a.Name)

@@ -6,20 +6,21 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // jobsDir is where an image keeps its jobs, relative to its root.
 const jobsDir = "var/vcap/jobs-src"
 
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+var nameRule = pattern.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 // checkName reports whether a job may be called so: the name becomes a part of
 // paths.
 func checkName(name string) error {
-	if !nameRule.MatchString(name) {
+	if !nameRule().MatchString(name) {
 		return fmt.Errorf("job name %q is not made of letters, digits, _, . and -", name)
 	}
 	return nil

@@ -3,10 +3,10 @@ package routes
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/server/control"
 	"cupola/server/control/change"
 	"cupola/store/cf"
@@ -26,13 +26,13 @@ type NewDomain struct {
 	} `json:"relationships"`
 }
 
-var domainPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+$`)
+var domainPattern = pattern.Lazy(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+$`)
 
 // Validate lists what is wrong with the domain, in Cloud Controller's words.
 func (r NewDomain) Validate() []string {
 	return control.Must(r.Name != "", "Name can't be blank",
 		len(r.Name) >= 3 && len(r.Name) <= 253, "Name is too short (minimum is 3 characters)",
-		domainPattern.MatchString(r.Name), "Name does not comply with RFC 1035 standards",
+		domainPattern().MatchString(r.Name), "Name does not comply with RFC 1035 standards",
 		r.Relationships.Organization.GUID() != "" || len(r.Relationships.SharedOrgs.Data) == 0, "Relationships cannot contain shared_organizations without an owning organization.",
 		!r.Internal.V || r.Relationships.Organization.GUID() == "", "Cannot associate an internal domain with an organization",
 		!r.Internal.V || r.RouterGroup.GUID == "", "Internal domains cannot be associated to a router group.",
