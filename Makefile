@@ -56,14 +56,15 @@ go:
 	@.ci/deps go
 $(PROGRAMS) $(HELPERS) bin/cupola: | go
 
-# The programs that run inside containers: static, and in any image.
+# The programs that run inside containers: static, and in any image. The same sources give the same bytes at each commit, so that
+# what embeds them is tested again only when they changed.
 runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/contract -name '*.go') go.mod
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle
+	CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle
 
 runtime/lifecycle/bin/launcher: $(shell find cmd/lifecycle/launcher cmd/lifecycle/launch cmd/lifecycle/vcap runtime/contract -name '*.go') go.mod
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/launcher
+	CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle/launcher
 
 runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 	@mkdir -p $(@D)
@@ -71,13 +72,13 @@ runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 
 runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch rootfs/unpack runtime/contract runtime/gitpack -name '*.go' 2>/dev/null) go.mod
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
+	CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
 
 # The program that starts containers, static as well: libcontainer executes it in any image. Its seccomp filter is ours.
 $(STARTER): $(shell find cmd/starter runtime/container/starter -name '*.go' 2>/dev/null) go.mod
 	@.ci/deps build
 	@mkdir -p $(@D)
-	go build -tags "netgo osusergo" -ldflags "-s -w -extldflags=-static" -o $@ ./cmd/starter
+	go build -buildvcs=false -tags "netgo osusergo" -ldflags "-s -w -extldflags=-static" -o $@ ./cmd/starter
 
 # Its counterpart without libcontainer.
 $(LAUNCH): cmd/launch/launch.c cmd/launch/build
