@@ -239,7 +239,7 @@ func eventually(t *testing.T, left func() string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("left behind: %s", what)
+			t.Fatalf("after half a minute there is still: %s", what)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"cupola/runtime/contract"
 )
@@ -117,9 +116,12 @@ func testKillOfStopped(t *testing.T, kind Kind) {
 	b := newBench(t, kind)
 	_, r := b.start(t, b.spec("app", "stop"))
 	waitLine(t, r, "ready\n")
-	for !b.hasStopped("app") {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, func() string {
+		if b.hasStopped("app") {
+			return ""
+		}
+		return "an app that SIGSTOP has not stopped"
+	})
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := b.Signal("app", sig); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 // Outside stands for all other machines: a separate network namespace, joined
 // to this one by a link. One address in it is public, one private.
 type Outside struct {
-	number          net.Listener // holds the number of its networks while it is there
+	number          net.Listener // no other test takes the same networks while it is open
 	link            string       // this machine's end
 	gateway         net.IP
 	Public, Private net.IP
@@ -58,8 +58,8 @@ func NewOutside(t *testing.T) *Outside {
 	return o
 }
 
-// freeNumber is a number that no test of another process has either: each holds
-// its own by the name of a socket, which ends with the process.
+// freeNumber returns a number of networks that no other test uses, of this process
+// or another, until the listener is closed: its address contains the number.
 func freeNumber(t *testing.T) (net.Listener, byte) {
 	t.Helper()
 	for first, i := rand.IntN(256), 0; i < 256; i++ {
