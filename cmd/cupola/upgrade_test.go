@@ -65,7 +65,7 @@ func TestAnUpgradeFailsNoRequest(t *testing.T) {
 		}
 	}
 	n := sent.Load()
-	e2e.Eventually(t, 10*time.Second, func() string {
+	e2e.Eventually(t, time.Minute, func() string {
 		if sent.Load() < n+20 {
 			return "nobody answers"
 		}

@@ -53,7 +53,7 @@ func TestProbeGRPC(t *testing.T) {
 		"": "", "db": `^service unhealthy \(responded with "NOT_SERVING"\)$`, "new": `^service unhealthy \(responded with "9"\)$`,
 		"none": "^error: health rpc failed: HTTP status 200, code 5: $",
 	} {
-		check(t, p.probe(t.Context(), lrp.Check{Type: lrp.CheckGRPC, Port: at.Port(), Service: service, InvocationTimeout: 5 * time.Second}), want)
+		check(t, p.probe(t.Context(), lrp.Check{Type: lrp.CheckGRPC, Port: at.Port(), Service: service, InvocationTimeout: time.Minute}), want)
 	}
 	plain := app(t)
 	check(t, prober{address: plain.Addr(), dial: p.dial}.probe(t.Context(), lrp.Check{Type: lrp.CheckGRPC, Port: plain.Port(), InvocationTimeout: time.Second}), "^(error: failed to connect service|timeout: )")
@@ -78,7 +78,7 @@ func TestProbeHTTPAsKubernetes(t *testing.T) {
 	t.Cleanup(s.Close)
 	at := netip.MustParseAddrPort(s.Listener.Addr().String())
 	p := prober{address: at.Addr(), dial: (&net.Dialer{}).DialContext}
-	c := lrp.Check{Type: lrp.CheckHTTP, Port: at.Port(), Path: "/", TLS: true, Host: "me.example.com", InvocationTimeout: 5 * time.Second,
+	c := lrp.Check{Type: lrp.CheckHTTP, Port: at.Port(), Path: "/", TLS: true, Host: "me.example.com", InvocationTimeout: time.Minute,
 		Headers: []lrp.Header{{Name: "user-agent", Value: "mine"}, {Name: "x-twice", Value: "1"}, {Name: "X-Twice", Value: "2"}}}
 	check(t, p.probe(t.Context(), c), "")
 	c.Headers = append(c.Headers, lrp.Header{Name: "host", Value: "other.example.com"})

@@ -49,7 +49,10 @@ func TestProbeHTTP(t *testing.T) {
 		{"/slow", `^failed to make HTTP request to '/slow' on port \d+: timed out after 0.20 seconds$`},
 	}
 	for _, tt := range tests {
-		c := lrp.Check{Type: lrp.CheckHTTP, Port: at.Port(), Path: tt.path, InvocationTimeout: 200 * time.Millisecond}
+		c := lrp.Check{Type: lrp.CheckHTTP, Port: at.Port(), Path: tt.path, InvocationTimeout: time.Minute}
+		if tt.path == "/slow" {
+			c.InvocationTimeout = 200 * time.Millisecond
+		}
 		check(t, p.probe(t.Context(), c), tt.want)
 	}
 }
@@ -61,7 +64,7 @@ func TestProbeRefused(t *testing.T) {
 	}
 	at := netip.MustParseAddrPort(l.Addr().String())
 	p := prober{address: at.Addr(), dial: (&net.Dialer{}).DialContext}
-	port := lrp.Check{Type: lrp.CheckPort, Port: at.Port(), InvocationTimeout: time.Second}
+	port := lrp.Check{Type: lrp.CheckPort, Port: at.Port(), InvocationTimeout: time.Minute}
 	check(t, p.probe(t.Context(), port), "")
 	l.Close()
 	check(t, p.probe(t.Context(), port), `^failed to make TCP connection to 127.0.0.1:\d+: dial tcp 127.0.0.1:\d+: connect: connection refused$`)
