@@ -32,11 +32,17 @@ func ownLayer(t *testing.T) packed.Archive {
 	}}
 }
 
+// packRequest is one for a droplet on a stack.
+func packRequest(t *testing.T, stack string, l layer.Layer) packed.Request {
+	t.Helper()
+	return packed.Request{Stack: stack, Layers: []layer.Layer{l}, Own: ownLayer(t), Labels: map[string]string{"droplet": "one"},
+		Config: image.Config{User: "2000:2000", Env: []string{"A=b"}, Entrypoint: []string{"/tmp/lifecycle/launcher", "app"}, Cmd: []string{"run", ""}, WorkingDir: "/home/vcap", ExposedPorts: []string{"8080/tcp"}}}
+}
+
 // mustPack packs a droplet on a stack.
 func mustPack(t *testing.T, s *Store, stack string, l layer.Layer) registry.Image {
 	t.Helper()
-	p, err := s.Packed.Pack(t.Context(), packed.Request{Stack: stack, Layers: []layer.Layer{l}, Own: ownLayer(t), Labels: map[string]string{"droplet": "one"},
-		Config: image.Config{User: "2000:2000", Env: []string{"A=b"}, Entrypoint: []string{"/tmp/lifecycle/launcher", "app"}, Cmd: []string{"run", ""}, WorkingDir: "/home/vcap", ExposedPorts: []string{"8080/tcp"}}})
+	p, err := s.Packed.Pack(t.Context(), packRequest(t, stack, l))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +129,16 @@ func TestPackIsTheSame(t *testing.T) {
 	if err := s.Layers.Prune(t.Context(), func(string) bool { return false }); err != nil { // the droplet is unpacked again
 		t.Fatal(err)
 	}
+	if s.Packed, err = packed.New(s.store, s.Images, s.Stacks, s.Layers); err != nil { // as after a restart
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(was, mustPack(t, s, "minifs", l)); diff != "" {
 		t.Errorf("packed again (-was +is):\n%s", diff)
+	}
+	moment := packRequest(t, "minifs", l)
+	moment.Progress = func(what string, _, _ int64) { t.Errorf("%s was packed again a moment later", what) }
+	if p, err := s.Packed.Pack(t.Context(), moment); err != nil || p.Digest != was.Digest {
+		t.Errorf("a moment later: got %s, %v; want %s", p.Digest, err, was.Digest)
 	}
 	if again, err := os.Stat(stack); err != nil || !os.SameFile(first, again) {
 		t.Errorf("the stack was packed again, %v", err)

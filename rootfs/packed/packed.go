@@ -60,6 +60,7 @@ type Images struct {
 	stacks *stack.Stacks
 	layers *layer.Cache
 	slot   chan struct{} // holds one while a pack is under way: it takes all of a disk and a processor
+	recent recents       // guarded by slot
 }
 
 // New opens the packed images of a store, and removes what a crash left half packed.
@@ -101,10 +102,15 @@ func (s *Images) Pack(ctx context.Context, r Request) (registry.Image, error) {
 		return registry.Image{}, err
 	}
 	defer release()
+	key := recentKey(st, keys, r)
+	if p, ok := s.recent.get(key, s.has); ok {
+		return p, nil
+	}
 	p, err := s.packImage(ctx, st, r)
 	if err != nil {
 		return registry.Image{}, fmt.Errorf("pack an image on %s: %w", st.Name, err)
 	}
+	s.recent.put(key, p)
 	return p, nil
 }
 
@@ -245,13 +251,44 @@ func (s *Images) recordPath(digest string) string {
 // Open opens a layer of an image that was packed with the layer whose digest is source. Otherwise, and when it was packed too long
 // ago, the error is ErrNotFound.
 func (s *Images) Open(image, source, layer string) (*os.File, error) {
-	if !reference.IsDigest(image) {
+	r, err := s.record(image)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(r.Sources, source) {
 		return nil, ErrNotFound
 	}
+	return s.openLayer(r, layer)
+}
+
+// Image is what was packed under a digest, or ErrNotFound.
+func (s *Images) Image(digest string) (registry.Image, error) {
+	r, err := s.record(digest)
+	return r.Image, err
+}
+
+// OpenLayer opens a layer of what was packed under a digest. The error is as Open's.
+func (s *Images) OpenLayer(image, layer string) (*os.File, error) {
+	r, err := s.record(image)
+	if err != nil {
+		return nil, err
+	}
+	return s.openLayer(r, layer)
+}
+
+func (s *Images) record(image string) (r record, err error) {
+	if !reference.IsDigest(image) {
+		return r, ErrNotFound
+	}
 	text, err := os.ReadFile(s.recordPath(image))
-	var r record
-	if err != nil || json.Unmarshal(text, &r) != nil || !slices.Contains(r.Sources, source) ||
-		!slices.ContainsFunc(r.Layers, func(l registry.Layer) bool { return l.Digest == layer }) {
+	if err != nil || json.Unmarshal(text, &r) != nil {
+		return record{}, ErrNotFound
+	}
+	return r, nil
+}
+
+func (s *Images) openLayer(of record, layer string) (*os.File, error) {
+	if !slices.ContainsFunc(of.Layers, func(l registry.Layer) bool { return l.Digest == layer }) {
 		return nil, ErrNotFound
 	}
 	_, sum, err := oci.BlobFile(layer)

@@ -138,6 +138,8 @@ type Cell struct {
 	// Unreachable says that it is not known what the cell has: it takes nothing new,
 	// and what the rows say of it holds until it is.
 	Unreachable bool
+	// NoStaging says that the cell stages no apps.
+	NoStaging bool
 }
 
 // Suits reports whether a cell may run what has the constraint: the cell has all

@@ -22,6 +22,8 @@ type Config struct {
 	Kubernetes []string  `help:"Add a cell that is a namespace of a Kubernetes cluster, as NAME=KUBECONFIG[,context=C][,namespace=N][,zone=Z]; only what requires the tag NAME runs on it. A preview. May be repeated." placeholder:"NAME=FILE" sep:"none" env:"CUPOLA_KUBERNETES"`
 	Providers  []string  `name:"rootfs-providers" help:"Providers of further root filesystems: docker, oci; by default both." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
 
+	KubernetesRegistry string `help:"Address of this machine at which the nodes of --kubernetes pull images of droplets, by TLS with a certificate of cupola's CA; without it, they run docker apps alone. A preview." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY"`
+
 	Clusters []Cluster `kong:"-"` // those of Kubernetes; Normalize reads them
 }
 
@@ -108,7 +110,7 @@ func (c *Config) Normalize() error {
 			cell.Providers = c.Providers
 		}
 	}
-	return errors.Join(append(faults, c.checkClusters())...)
+	return errors.Join(append(faults, c.checkClusters(), c.checkRegistry())...)
 }
 
 func (cell *Cell) normalize(field string) error {

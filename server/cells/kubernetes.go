@@ -3,6 +3,8 @@ package cells
 import (
 	"errors"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 
 	"cupola/rootfs/reference"
@@ -57,7 +59,23 @@ func ParseCluster(s string) (Cluster, error) {
 // as a tag runs on it.
 func (c Cluster) Presence() lrp.Cell {
 	tags := []string{strings.ToLower(c.Name)}
-	return lrp.Cell{ID: c.Name, Tags: tags, RequiredTags: tags, Zone: c.Zone, RootFSProviders: []string{string(reference.SchemeDocker)}}
+	return lrp.Cell{ID: c.Name, Tags: tags, RequiredTags: tags, Zone: c.Zone, RootFSProviders: []string{string(reference.SchemeDocker)}, NoStaging: true}
+}
+
+// checkRegistry refuses an address that nodes could not be told.
+func (c *Config) checkRegistry() error {
+	if c.KubernetesRegistry == "" {
+		return nil
+	}
+	if len(c.Kubernetes) == 0 {
+		return fmt.Errorf("invalid --kubernetes-registry %q: give --kubernetes, too", c.KubernetesRegistry)
+	}
+	host, port, err := net.SplitHostPort(c.KubernetesRegistry)
+	ip := net.ParseIP(host)
+	if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n == 0 || host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("invalid --kubernetes-registry %q: give an address of this machine that the nodes reach, with a port, like 192.0.2.1:5443", c.KubernetesRegistry)
+	}
+	return nil
 }
 
 // checkClusters reads the clusters. No other cell has the name of one.

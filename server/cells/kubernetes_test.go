@@ -43,6 +43,22 @@ func TestClusterTakesOnlyWhatRequiresIt(t *testing.T) {
 	}
 }
 
+func TestRegistryAddress(t *testing.T) {
+	for address, want := range map[string]bool{
+		"": true, "192.0.2.1:5443": true, "registry.example.com:5443": true, "[2001:db8::1]:5443": true,
+		":5443": false, "0.0.0.0:5443": false, "[::]:5443": false, "192.0.2.1": false, "192.0.2.1:0": false, "192.0.2.1:https": false, "192.0.2.1:70000": false,
+	} {
+		c := Config{Kubernetes: []string{"edge=/k"}, KubernetesRegistry: address}
+		if err := c.Normalize(); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "invalid --kubernetes-registry ") {
+			t.Errorf("%q: got %v", address, err)
+		}
+	}
+	c := Config{KubernetesRegistry: "192.0.2.1:5443"}
+	if err := c.Normalize(); err == nil || !strings.Contains(err.Error(), "give --kubernetes, too") {
+		t.Errorf("got %v without a cluster", err)
+	}
+}
+
 func TestClustersHaveTheirOwnNames(t *testing.T) {
 	for _, c := range []Config{
 		{Kubernetes: []string{"cupola=/k"}},

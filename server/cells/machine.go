@@ -125,6 +125,18 @@ func (m Machine) rootFSes(preloaded Preloaded) []string {
 	return names
 }
 
+// RootFSes are the names of the root filesystems that clusters have from here: those of cells that name none of their own.
+func (m Machine) RootFSes() []string { return m.rootFSes(m.Preloaded) }
+
+// RootFS is the stack here, or the image, that is a root filesystem of RootFSes.
+func (m Machine) RootFS(name string) string {
+	scheme, key := reference.SplitScheme(name)
+	if scheme != reference.SchemePreloaded {
+		return name
+	}
+	return string(scheme) + ":" + stackOf(key, m.Preloaded[key])
+}
+
 // Offer updates what cells offer to the stacks that are here now.
 func (m Machine) Offer(executor *cell.Cell) {
 	parts := executor.Parts()

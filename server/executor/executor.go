@@ -62,6 +62,7 @@ type Executor struct {
 	Users      cell.Users // of the host, for each container
 	Cell       *cell.Cell
 	Pods       []*podcell.Cell // clusters of Kubernetes
+	Pulls      *podcell.Pulls  // nil where they pull nothing from here
 
 	machine cells.Machine
 }
@@ -150,7 +151,7 @@ func (e *Executor) OpenCell(ctx context.Context) (err error) {
 		return err
 	}
 	e.Logs.InstanceTags = e.logTags
-	return e.openPods()
+	return e.openPods(ctx)
 }
 
 // Freeze stops the processes of an instance where they are.
@@ -174,6 +175,9 @@ func (e *Executor) keep(ctx context.Context, name string, f *os.File) (lrp.Blob,
 // Start runs the parts in a group until live ends.
 func (e *Executor) Start(live context.Context, group *errgroup.Group) {
 	group.Go(fault.ErrFunc("cell", func() error { return e.Cell.Run(live) }))
+	if e.Pulls != nil {
+		group.Go(fault.Loop(live, "registry", func(ctx context.Context) error { return e.Pulls.Serve(ctx, e.Dir.Authority, e.Log) }))
+	}
 	for _, p := range e.Pods {
 		group.Go(fault.Loop(live, "pods", p.Run))
 		group.Go(fault.Loop(live, "measure", func(ctx context.Context) error { return e.Logs.Measure(ctx, p.Measure) })) // its nodes may be slow to tell
@@ -195,6 +199,9 @@ func (e *Executor) Close() error {
 	}
 	if e.Names != nil {
 		_ = e.Names.Close() // Run has, if it ran
+	}
+	if e.Pulls != nil {
+		e.Pulls.Close()
 	}
 	if e.Network != nil {
 		errs = append(errs, e.Network.Close())

@@ -14,7 +14,7 @@ import (
 )
 
 // openPods opens the cells that are clusters.
-func (e *Executor) openPods() error {
+func (e *Executor) openPods(ctx context.Context) error {
 	if len(e.Clusters) == 0 {
 		return nil
 	}
@@ -23,13 +23,33 @@ func (e *Executor) openPods() error {
 	if err != nil {
 		return err
 	}
+	if err := e.openPulls(ctx, dir); err != nil {
+		return err
+	}
 	for _, of := range e.Clusters {
-		c, err := podcell.Open(of, podcell.Config{Owner: owner, Dir: filepath.Join(dir, of.Name), Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log})
+		c, err := podcell.Open(of, podcell.Config{Owner: owner, Dir: filepath.Join(dir, of.Name), Pulls: e.Pulls, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log})
 		if err != nil {
 			return fmt.Errorf("--kubernetes %s: %w", of.Name, err)
 		}
 		e.Pods = append(e.Pods, c)
 	}
+	return nil
+}
+
+// openPulls listens for the nodes of clusters.
+func (e *Executor) openPulls(ctx context.Context, dir string) error {
+	if e.KubernetesRegistry == "" {
+		return nil
+	}
+	pulls := &podcell.Pulls{Stacks: e.machine.RootFSes, Source: e.Roots.Packed, Pack: func(ctx context.Context, of lrp.RunInfo) (string, error) {
+		of.RootFS = e.machine.RootFS(of.RootFS)
+		image, err := e.Images.PackRoot(ctx, of)
+		return image.Digest, err
+	}}
+	if err := pulls.Listen(ctx, e.KubernetesRegistry, dir); err != nil {
+		return fmt.Errorf("%w: give another address with --kubernetes-registry", err)
+	}
+	e.Pulls = pulls
 	return nil
 }
 

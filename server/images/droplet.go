@@ -2,8 +2,10 @@ package images
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"cupola/rootfs/image"
 	"cupola/rootfs/layer"
@@ -11,6 +13,7 @@ import (
 	"cupola/rootfs/registry"
 	"cupola/runtime/contract"
 	"cupola/runtime/lifecycle"
+	"cupola/runtime/lrp"
 	"cupola/server/api"
 	"cupola/server/desire"
 	"cupola/store/cf"
@@ -33,6 +36,24 @@ func (i Images) PackDroplet(ctx context.Context, droplet *cf.Droplet, command st
 			return registry.Image{}, err
 		}
 		r.Layers = append(r.Layers, layer.Layer{Digest: droplet.Digest, Archive: archive, Dest: l.Dest, UID: contract.VcapID, GID: contract.VcapID})
+	}
+	return i.Roots.Packed.Pack(ctx, r)
+}
+
+// PackRoot makes an image of what a container of this machine would have for its root: its stack or image with its layers, and
+// the programs of the lifecycle.
+func (i Images) PackRoot(ctx context.Context, of lrp.RunInfo) (registry.Image, error) {
+	r := packed.Request{Stack: of.RootFS, Own: packed.Archive{Name: "launcher", Write: lifecycle.WriteTar}}
+	for _, l := range of.Layers {
+		digest, blob := strings.CutPrefix(l.From, lrp.BlobScheme)
+		if !blob {
+			return registry.Image{}, fmt.Errorf("no image can be made of %s", l.From)
+		}
+		archive, err := i.Blobs.Path(digest)
+		if err != nil {
+			return registry.Image{}, err
+		}
+		r.Layers = append(r.Layers, layer.Layer{Digest: digest, Archive: archive, Dest: l.Dest, UID: contract.VcapID, GID: contract.VcapID})
 	}
 	return i.Roots.Packed.Pack(ctx, r)
 }

@@ -30,7 +30,12 @@ type InstanceOptions struct {
 	Namespace string // "" for the client's default
 	Cell      string // ID of the cell; a valid label
 	Owner     string // of the daemon's data directory; a valid label
+	// Image is what the pod runs instead of the container's root and layers; nil where it is the root itself.
+	Image *PackedImage
 }
+
+// PackedImage is an image of a container's root and layers, in a registry that nodes reach.
+type PackedImage struct{ Reference, Username, Password string }
 
 // Selector selects the pods and Secrets of the cell.
 func (o InstanceOptions) Selector() string {
@@ -62,7 +67,7 @@ func Instance(c lrp.Container, o InstanceOptions) (RenderedInstance, error) {
 	if err := p.check(); err != nil {
 		return RenderedInstance{}, err
 	}
-	p.record = Record{Container: recorded(c).container(), FilesDigest: lrp.FilesDigest(c.AllFiles()), Pulls: c.ImagePassword != "", Sources: map[string]string{}}
+	p.record = Record{Container: recorded(c).container(), FilesDigest: lrp.FilesDigest(c.AllFiles()), Pulls: p.image.Password != "", Sources: map[string]string{}}
 	for n, r := range p.runs {
 		p.record.Sources[containerName(n)] = cmp.Or(r.LogSource, c.Log.Source)
 	}
@@ -74,7 +79,7 @@ func Instance(c lrp.Container, o InstanceOptions) (RenderedInstance, error) {
 type instancePod struct {
 	lrp.Container
 	o       InstanceOptions
-	image   string
+	image   PackedImage
 	runs    []lrp.Run // the first is the process, the others are its sidecars
 	users   []podUser // of runs
 	record  Record
@@ -96,7 +101,7 @@ func (p *instancePod) check() (err error) {
 		has  bool
 		what string
 	}{
-		{len(p.Layers) > 0 || len(p.CachedDependencies) > 0, "droplets and files that are unpacked into the container"},
+		{len(p.Layers) > 0 && p.o.Image == nil || len(p.CachedDependencies) > 0, "droplets and files that are unpacked into the container"},
 		{!p.Setup.IsZero() || !p.Monitor.IsZero(), "a setup or monitor action"},
 		{len(p.Trees) > 0 || p.AddressMark != "" || p.Pod != "", "the instances of BOSH deployments"},
 		{len(p.Volumes) > 0, "volumes of this machine"},
@@ -108,11 +113,9 @@ func (p *instancePod) check() (err error) {
 			return fmt.Errorf("a Kubernetes cell does not run %s", c.what)
 		}
 	}
-	ref, err := reference.Parse(p.RootFS)
-	if err != nil || ref.Scheme != reference.SchemeDocker {
-		return errors.Join(err, fmt.Errorf("a Kubernetes cell runs images of registries alone, not %s", p.RootFS))
+	if p.image, err = p.pulled(); err != nil {
+		return err
 	}
-	p.image = strings.TrimPrefix(ref.String(), "docker://")
 	if p.runs, err = runsOf(p.Action); err != nil {
 		return err
 	}
@@ -131,6 +134,18 @@ func (p *instancePod) check() (err error) {
 		p.users = append(p.users, u)
 	}
 	return nil
+}
+
+// pulled is the image that the node pulls.
+func (p *instancePod) pulled() (PackedImage, error) {
+	if p.o.Image != nil {
+		return *p.o.Image, nil
+	}
+	ref, err := reference.Parse(p.RootFS)
+	if err != nil || ref.Scheme != reference.SchemeDocker {
+		return PackedImage{}, errors.Join(err, fmt.Errorf("a Kubernetes cell runs images of registries alone, not %s", p.RootFS))
+	}
+	return PackedImage{strings.TrimPrefix(ref.String(), "docker://"), p.ImageUsername, p.ImagePassword}, nil
 }
 
 // runsOf are the processes of an action that run at once: one, or several that end together.
@@ -199,7 +214,7 @@ func (p *instancePod) pod() (RenderedInstance, error) {
 	for n := range p.runs {
 		containers = append(containers, without(p.container(n)))
 	}
-	if p.ImagePassword != "" {
+	if p.image.Password != "" {
 		pull = []any{doc{"name": SecretName(p.GUID, pullPart)}}
 	}
 	spec := without(doc{
@@ -240,7 +255,7 @@ func (p *instancePod) graceSeconds() int {
 func (p *instancePod) container(n int) doc {
 	r, u := p.runs[n], p.users[n]
 	c := doc{
-		"name": containerName(n), "image": p.image, "command": escapedAll([]string{r.Path}), "args": escapedAll(r.Args), "workingDir": absolute(r.Dir),
+		"name": containerName(n), "image": p.image.Reference, "command": escapedAll([]string{r.Path}), "args": escapedAll(r.Args), "workingDir": absolute(r.Dir),
 		"env": p.env(n), "envFrom": p.envFrom(n), "resources": p.resources(n), "volumeMounts": p.mounts(),
 		"securityContext": doc{"runAsUser": u.uid, "runAsGroup": u.gid, "allowPrivilegeEscalation": false, "capabilities": doc{"drop": []any{"ALL"}}},
 	}

@@ -46,15 +46,22 @@ func TestInstance(t *testing.T) {
 			c.ImageUsername, c.ImagePassword = "joe", "pass"
 			c.CPUs = 0.5
 		},
+		"droplet": func(c *lrp.Container) {
+			c.RootFS, c.Layers = "preloaded:debian12", []lrp.Layer{{Source: lrp.Blobbed(strings.Repeat("ef", 32)), Dest: "/home/vcap"}}
+			c.Action = lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./web", "{}"}, Dir: "/home/vcap", User: "vcap"}.Action()
+		},
 		"health": func(c *lrp.Container) {
 			c.Checks = lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckHTTP, Port: 9000, TLS: true, Host: "shop", Headers: []lrp.Header{{Name: "A", Value: "b"}}, Failures: 3}}}
 			c.StartTimeout = 0
 			c.Action.Codependent.Actions[0].Run.Stop = []lrp.Signal{{Name: "TERM", Wait: 20 * time.Second}, {Name: "INT", Wait: 5 * time.Second}}
 		},
 	} {
-		c := exampleContainer()
+		c, o := exampleContainer(), InstanceOptions{Cell: "edge", Owner: "me"}
 		change(&c)
-		got, err := Instance(c, InstanceOptions{Cell: "edge", Owner: "me"})
+		if len(c.Layers) > 0 {
+			o.Image = &PackedImage{"192.0.2.1:5443/droplets/" + strings.Repeat("cd", 32) + "@sha256:" + strings.Repeat("cd", 32), "edge", "the-password-of-edge"}
+		}
+		got, err := Instance(c, o)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -81,7 +88,7 @@ func checkNoSecrets(t *testing.T, name string, c lrp.Container, got RenderedInst
 	if err := Write(&out, []Object{got.Pod}); err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"$(secret)", "blue", "s3cret", "pass", "joe"} {
+	for _, secret := range []string{"$(secret)", "blue", "s3cret", "pass", "joe", "the-password-of-edge"} {
 		if strings.Contains(strings.ReplaceAll(out.String(), "db/password", ""), secret) {
 			t.Errorf("%s: the pod has the secret %q", name, secret)
 		}

@@ -86,13 +86,13 @@ func (p *instancePod) secrets() {
 		}
 		p.secret(filesPart, opaque, fileValues(p.record, files))
 	}
-	if p.ImagePassword != "" {
-		host, _, _ := strings.Cut(p.image, "/")
+	if p.image.Password != "" {
+		host, _, _ := strings.Cut(p.image.Reference, "/")
 		if host == "docker.io" {
 			host = "https://index.docker.io/v1/"
 		}
-		auth := base64.StdEncoding.EncodeToString([]byte(p.ImageUsername + ":" + p.ImagePassword))
-		text, _ := json.Marshal(doc{"auths": doc{host: doc{"username": p.ImageUsername, "password": p.ImagePassword, "auth": auth}}}) // strings alone
+		auth := base64.StdEncoding.EncodeToString([]byte(p.image.Username + ":" + p.image.Password))
+		text, _ := json.Marshal(doc{"auths": doc{host: doc{"username": p.image.Username, "password": p.image.Password, "auth": auth}}}) // strings alone
 		p.secret(pullPart, dockerConfig, map[string][]byte{dockerConfigFile: text})
 	}
 }

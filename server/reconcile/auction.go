@@ -23,6 +23,7 @@ type auction struct {
 // classKey is what a container needs of a cell.
 type classKey struct {
 	task       bool
+	staging    bool
 	rootFS     string
 	constraint string
 }
@@ -59,7 +60,7 @@ func newAuction(cells []*offer) *auction {
 // enter adds a container to place; all are added before the first is placed.
 func (a *auction) enter(p *placement) {
 	c := p.run
-	key := classKey{task: p.task != nil, rootFS: c.RootFS}
+	key := classKey{task: p.task != nil, staging: p.stages(), rootFS: c.RootFS}
 	if len(c.Constraint.Require)+len(c.Constraint.Disallow)+len(c.VolumeDrivers) > 0 {
 		key.constraint = strings.ToLower(strings.Join(c.Constraint.Require, "\n")+"\n\n"+strings.Join(c.Constraint.Disallow, "\n")) +
 			"\n\n\n" + strings.Join(c.VolumeDrivers, "\n")
@@ -80,7 +81,11 @@ func (a *auction) enter(p *placement) {
 func (a *auction) newClass(p *placement) *class {
 	c := p.run
 	cl := &class{denied: map[resources]string{}}
-	cl.cells, cl.mismatch = suitable(a.cells, c)
+	if p.stages() {
+		cl.cells, cl.mismatch = stagers(a.cells, c)
+	} else {
+		cl.cells, cl.mismatch = suitable(a.cells, c)
+	}
 	cl.zoned = slices.ContainsFunc(cl.cells, func(o *offer) bool { return o.cell.Zone != cl.cells[0].cell.Zone })
 	scheme, _ := reference.SplitScheme(c.RootFS)
 	pulled := scheme != reference.SchemePreloaded
@@ -153,6 +158,25 @@ func suitable(cells []*offer, c *lrp.RunInfo) (found []*offer, mismatch string) 
 		cells = found
 	}
 	return found, ""
+}
+
+// stagers are the cells that may run a staging. Where all cells that its constraint allows stage nothing, it runs on one that
+// requires no tags: a droplet is the same wherever it is made.
+func stagers(cells []*offer, c *lrp.RunInfo) ([]*offer, string) {
+	var may []*offer
+	elsewhere := false
+	for _, o := range cells {
+		if !o.cell.NoStaging {
+			may = append(may, o)
+		} else if o.cell.Suits(c.Constraint) {
+			elsewhere = true
+		}
+	}
+	free := *c
+	if elsewhere && !slices.ContainsFunc(may, func(o *offer) bool { return o.cell.Suits(c.Constraint) }) {
+		free.Constraint.Require = nil
+	}
+	return suitable(may, &free)
 }
 
 // offersRootFS is the test of a cell's root filesystems: the name of a

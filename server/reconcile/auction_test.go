@@ -105,6 +105,38 @@ func TestCellsThatRequireTags(t *testing.T) {
 	}
 }
 
+// TestStagingsOfClusters are placed where stagings are, though their constraint names a cell that stages nothing; other tasks are not.
+func TestStagingsOfClusters(t *testing.T) {
+	cells := seedCells()[:3]
+	cells[2].Tags, cells[2].RequiredTags, cells[2].NoStaging = []string{"edge"}, []string{"edge"}, true
+	for _, test := range []struct {
+		domain  string
+		require []string
+		tagged  bool // the second cell has the tag, too
+		want    string
+	}{
+		{lrp.DomainStaging, nil, false, "cell-1"},
+		{lrp.DomainStaging, []string{"edge"}, false, "cell-1"},
+		{lrp.DomainStaging, []string{"edge"}, true, "cell-2"},
+		{lrp.DomainStaging, []string{"other"}, false, `found no compatible cell with placement tag "other"`},
+		{lrp.DomainTasks, []string{"edge"}, false, "cell-3"},
+	} {
+		cells[1].Tags = nil
+		if test.tagged {
+			cells[1].Tags = []string{"edge"}
+		}
+		w := World{Now: noon, Cells: cells, Tasks: []lrp.Task{task("t", func(t *lrp.Task) { t.Domain = test.domain })},
+			Work: []Work{{GUID: "t", Domain: test.domain, Run: lrp.RunInfo{RootFS: "preloaded:lucid64", MemoryMB: 10, Constraint: lrp.Constraint{Require: test.require}}}}}
+		got := ""
+		for _, a := range Plan(w) {
+			got += a.CellID + a.Reason
+		}
+		if got != test.want {
+			t.Errorf("%s with %v: got %q; want %q", test.domain, test.require, got, test.want)
+		}
+	}
+}
+
 // TestZonesGetAsMany holds Diego's rule (auction: auctionrunner/scheduler.go):
 // the zone with the fewest instances comes first, whatever its cells' scores.
 func TestZonesGetAsMany(t *testing.T) {

@@ -16,6 +16,8 @@ type placement struct {
 	class  *class
 }
 
+func (c *placement) stages() bool { return c.task != nil && c.task.Domain == lrp.DomainStaging }
+
 func (c *placement) need() resources { return resources{c.run.MemoryMB, c.run.DiskMB, 1} }
 
 // rank is Diego's order of auction: every first instance, then tasks, then

@@ -298,6 +298,21 @@ func (n *Node) PushPod(image string, args ...string) {
 	}
 }
 
+// Trust has the node pull from a registry whose certificate a CA has signed; file is the CA's.
+func (n *Node) Trust(registry, file string) {
+	n.t.Helper()
+	ca, err := os.ReadFile(file)
+	if err == nil {
+		err = os.Mkdir(filepath.Join(n.dir, "registries", registry), 0o700)
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	dir := filepath.Join("registries", registry)
+	n.write(dir+"/ca.pem", string(ca))
+	n.write(dir+"/hosts.toml", fmt.Sprintf("server = %[1]q\n[host.%[1]q]\ncapabilities = [\"pull\", \"resolve\"]\nca = %[2]q\n", "https://"+registry, filepath.Join(n.dir, dir, "ca.pem")))
+}
+
 // Registry starts a registry from which the node pulls, without TLS, and returns
 // its host and port. Everybody may push to it.
 func (n *Node) Registry() string {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"cupola/rootfs/reference"
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/kube"
@@ -37,6 +38,7 @@ type Config struct {
 	Owner    string   // of the data directory; a valid label
 	Dir      string   // how far logs were read; made 0700
 	Cluster  Cluster
+	Pulls    *Pulls // nil where the cluster runs images of other registries alone
 	// Logs, Events and Freed are as in cell.Config.
 	Logs    func(lrp.LogLine)
 	LogTags map[string]string
@@ -116,6 +118,9 @@ func (c *Cell) freed() {
 // Presence is the cell with what its nodes have for pods.
 func (c *Cell) Presence() lrp.Cell {
 	p := c.cfg.Presence
+	if c.cfg.Pulls != nil {
+		p.RootFSes = c.cfg.Pulls.Stacks()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.Unreachable = !c.known || !c.reached
@@ -175,21 +180,45 @@ func (c *Cell) nodesReached(ok bool, err error) {
 // Start makes a container a pod. It returns at once. A GUID that the cell already has is ignored.
 func (c *Cell) Start(spec lrp.Container) {
 	spec.CellID = c.pods.Cell
-	objects, err := kube.Instance(spec, c.pods)
+	packs := c.packs(spec)
+	objects, err := c.render(spec, packs, kube.PackedImage{})
 	if err != nil {
 		objects.Record.Container = spec
 	}
 	i := newInstance(c, objects.Record)
 	i.made = making
 	c.launch(i, func(ctx context.Context) {
-		if err != nil {
-			i.refuse(err)
-			return
+		if err == nil {
+			i.logf("Cell %s creating container for instance %s", i.cell.pods.Cell, i.guid)
 		}
-		if i.create(ctx, objects) {
+		if err == nil && packs {
+			objects, err = i.pack(ctx, spec)
+		}
+		switch {
+		case ctx.Err() != nil: // the next daemon starts it
+		case i.stopped():
+			i.finish(lrp.Exit{Stopped: true, Failed: i.isTask()})
+		case err != nil:
+			i.refuse(err)
+		case i.create(ctx, objects):
 			i.live(ctx)
 		}
 	})
+}
+
+// packs reports whether a container's root has to be made an image first.
+func (c *Cell) packs(spec lrp.Container) bool {
+	scheme, _ := reference.SplitScheme(spec.RootFS)
+	return c.cfg.Pulls != nil && (scheme == reference.SchemePreloaded || len(spec.Layers) > 0)
+}
+
+// render makes the objects of a container, whose root is an image if it was packed.
+func (c *Cell) render(spec lrp.Container, packs bool, image kube.PackedImage) (kube.RenderedInstance, error) {
+	o := c.pods
+	if packs {
+		o.Image = &image
+	}
+	return kube.Instance(spec, o)
 }
 
 // launch lets live run as the one goroutine of i.

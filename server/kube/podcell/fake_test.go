@@ -15,6 +15,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/kube"
 	"cupola/server/kube/apply"
+	"cupola/server/kube/registry"
 )
 
 type doc = map[string]any
@@ -291,6 +292,7 @@ func (c *cluster) left() (names []string) {
 type world struct {
 	*Cell
 	cluster *cluster
+	pack    func(context.Context) (digest string, err error)
 	end     context.CancelFunc
 	ended   chan struct{}
 
@@ -302,9 +304,11 @@ type world struct {
 // run makes a cell of a cluster, and runs it until the test ends.
 func run(t *testing.T, c *cluster, dir string) *world {
 	t.Helper()
-	w := &world{cluster: c, ended: make(chan struct{})}
+	w := &world{cluster: c, ended: make(chan struct{}), pack: func(context.Context) (string, error) { return "sha256:ab", nil }}
 	var err error
-	w.Cell, err = New(Config{Presence: lrp.Cell{ID: "edge"}, Owner: "me", Dir: dir, Cluster: c, Logs: w.log, Events: w.event, Freed: func() {
+	pulls := &Pulls{Stacks: func() []string { return []string{"debian12"} }, Pack: func(ctx context.Context, _ lrp.RunInfo) (string, error) { return w.pack(ctx) },
+		registry: registry.Registry{Address: "192.0.2.1:5443"}}
+	w.Cell, err = New(Config{Presence: lrp.Cell{ID: "edge"}, Owner: "me", Dir: dir, Cluster: c, Pulls: pulls, Logs: w.log, Events: w.event, Freed: func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.freed++

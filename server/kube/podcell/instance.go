@@ -166,9 +166,26 @@ func (i *instance) refuse(err error) {
 	i.finish(lrp.Exit{Code: -1, Failed: true, Reason: "failed to create container: " + err.Error()})
 }
 
+// pack makes an image of the container's root, and then its objects.
+func (i *instance) pack(ctx context.Context, spec lrp.Container) (objects kube.RenderedInstance, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(i.halt, cancel)()
+	image, err := i.cell.cfg.Pulls.image(ctx, i.cell.pods.Cell, spec.RunInfo)
+	if err != nil {
+		return objects, err
+	}
+	if objects, err = i.cell.render(spec, true, image); err != nil {
+		return objects, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.record = objects.Record
+	return objects, nil
+}
+
 // create makes the pod, and what it needs; false when the instance has ended.
 func (i *instance) create(ctx context.Context, objects kube.RenderedInstance) bool {
-	i.logf("Cell %s creating container for instance %s", i.cell.pods.Cell, i.guid)
 	if len(objects.Dropped) > 0 {
 		i.errorf("Kubernetes accepts no variables named %s: they are left out", strings.Join(objects.Dropped, ", "))
 	}

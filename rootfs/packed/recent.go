@@ -1,0 +1,74 @@
+package packed
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"cupola/rootfs/oci"
+	"cupola/rootfs/registry"
+	"cupola/rootfs/stack"
+)
+
+// recents are the images that were packed a moment ago, by what was asked for: to read all of a stack's files for each
+// instance of an app would take most of its start.
+type recents map[string]recent
+
+type recent struct {
+	image registry.Image
+	until time.Time
+}
+
+// Bounds of recents. A stack of this machine's own files may change at any time.
+const (
+	recentTime = 10 * time.Minute
+	maxRecent  = 64
+)
+
+// recentKey is the same for requests for the same image.
+func recentKey(st stack.Stack, layers []string, r Request) string {
+	config, _ := json.Marshal(r.Config) // texts alone
+	labels, _ := json.Marshal(r.Labels)
+	return strings.Join([]string{st.Name, st.Digest, strings.Join(st.Dirs(), " "), strings.Join(layers, " "), r.Own.Name, string(config), string(labels)}, "\n")
+}
+
+// get finds an image, if all of it is still there.
+func (r recents) get(key string, has func(registry.Image) bool) (registry.Image, bool) {
+	one, ok := r[key]
+	if !ok || !time.Now().Before(one.until) || !has(one.image) {
+		delete(r, key)
+		return registry.Image{}, false
+	}
+	return one.image, true
+}
+
+func (r *recents) put(key string, p registry.Image) {
+	if *r == nil || len(*r) >= maxRecent {
+		*r = recents{}
+	}
+	(*r)[key] = recent{p, time.Now().Add(recentTime)}
+}
+
+// has reports whether what was packed of an image is still there, and notes its use.
+func (s *Images) has(p registry.Image) bool {
+	now := time.Now()
+	if os.Chtimes(s.recordPath(p.Digest), now, now) != nil {
+		return false
+	}
+	for _, l := range p.Layers {
+		_, sum, err := oci.BlobFile(l.Digest)
+		if err != nil {
+			return false
+		}
+		if err := os.Chtimes(s.store.Path(Dir, sum), now, now); errors.Is(err, os.ErrNotExist) {
+			f, err := s.images.OpenBlob(sum)
+			if err != nil {
+				return false
+			}
+			_ = f.Close()
+		}
+	}
+	return true
+}

@@ -1,0 +1,80 @@
+package podcell
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"cupola/runtime/lrp"
+)
+
+// droplet is an instance of an app that was pushed from source.
+func droplet(guid string) lrp.Container {
+	c := container(guid)
+	c.RootFS, c.Layers, c.Files = "preloaded:debian12", []lrp.Layer{{Source: lrp.Blobbed("ab"), Dest: "/home/vcap"}}, nil
+	return c
+}
+
+// TestDroplet has the pod of a droplet run the image that was made of it; its Secret with the registry's password goes with it.
+func TestDroplet(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		if p := w.Presence(); !slices.Equal(p.RootFSes, []string{"debian12"}) {
+			t.Errorf("the cell offers %v", p.RootFSes)
+		}
+		w.Start(droplet(guid))
+		settle(0)
+		if got := strings.Join(c.left(), " "); got != "i-1 i-1-env i-1-pull" {
+			t.Fatalf("the cluster has %s", got)
+		}
+		pod := c.objects["Pod"][guid]
+		if got := pod.Items("spec", "containers")[0].Text("image"); got != "192.0.2.1:5443/droplets/ab@sha256:ab" {
+			t.Errorf("the pod runs %s", got)
+		}
+		if s := w.Containers()[0]; s.RootFS != "preloaded:debian12" {
+			t.Errorf("got %+v", s)
+		}
+		w.Stop(guid)
+		settle(0)
+		if len(c.left()) > 0 || len(w.Containers()) > 0 {
+			t.Errorf("the cluster still has %v, the cell %v", c.left(), w.Containers())
+		}
+	})
+}
+
+func TestPackingFails(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		w.pack = func(context.Context) (string, error) { return "", errors.New("no room") }
+		w.Start(droplet(guid))
+		settle(0)
+		if got := w.take(); !strings.Contains(got, "event exited -1 failed=true stopped=false failed to create container: make its image: no room") || len(c.left())+len(w.Containers()) > 0 {
+			t.Errorf("got %s; left: %v, %v", got, c.left(), w.Containers())
+		}
+	})
+}
+
+// TestStopWhilePacking ends the packing; so does the end of the daemon, whose successor starts the instance anew.
+func TestStopWhilePacking(t *testing.T) {
+	for name, end := range map[string]func(*world){"stop": func(w *world) { w.Stop(guid) }, "the daemon ends": (*world).kill} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, c *cluster, w *world) {
+				w.pack = func(ctx context.Context) (string, error) {
+					<-ctx.Done()
+					return "", ctx.Err()
+				}
+				w.Start(droplet(guid))
+				settle(0)
+				if w.phase() != lrp.PhaseCreating {
+					t.Errorf("the instance is %s", w.phase())
+				}
+				w.take()
+				end(w)
+				settle(0)
+				if got := w.take(); strings.Contains(got, "event exited 0 failed=false stopped=true") != (name == "stop") || strings.Contains(got, "failed to create") || len(c.left()) > 0 {
+					t.Errorf("got %s; left: %v", got, c.left())
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,112 @@
+package images
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cupola/server/kube/kubetest"
+	"cupola/test/e2e"
+)
+
+// TestAppOnKubernetesCellFromSource pushes an app from source to a cell that is a cluster: it is staged here, and its droplet
+// runs there, with its stack, its profile and its sidecar. So do its tasks, and what a rolling deployment replaces loses no
+// request. Nobody pulls without the password.
+func TestAppOnKubernetesCellFromSource(t *testing.T) {
+	t.Parallel()
+	binary, n := e2e.NeedBinary(t), kubetest.StartNode(t)
+	n.Restrict()
+	registry := freeAddress(t, n.Host())
+	d := e2e.StartDaemon(t, binary, "--kubernetes", "edge="+n.Kubeconfig, "--kubernetes-registry", registry)
+	n.Trust(registry, filepath.Join(d.Dir, "ca.pem"))
+	placeOn(d, "edge")
+	pushProfiled(d, "shop", "minifs")
+	d.Logged("shop", "/home/vcap/app /home/vcap/app vcap en_US.UTF-8 2000 profiled")
+	d.Logged("shop", "sidecar of profiled")
+	pods := n.List("v1", "Pod")
+	if len(pods) != 1 || pods[0].Name() != d.Running("shop", "web", 1)[0].InstanceGUID {
+		t.Fatalf("the cluster has the pods %v; want that of the instance alone: the app is staged here", podNames(n))
+	}
+	for _, c := range pods[0].Items("spec", "containers") {
+		if !strings.HasPrefix(c.Text("image"), registry+"/droplets/") {
+			t.Errorf("a container runs %s", c.Text("image"))
+		}
+	}
+	checkPulls(t, registry)
+	d.Tells(t, "shop", `echo "$FROM_PROFILE of $(pwd)"`, "profiled of /home/vcap/app")
+	rollsHere(t, d)
+	d.Kill()
+	d.Start()
+	d.ScaleTo("shop", 3) // with the registry of the next daemon
+	if got := podNames(n); !slices.Equal(slices.Sorted(slices.Values(got)), e2e.GUIDs(d.Running("shop", "web", 3))) {
+		t.Errorf("the cluster has the pods %v", got)
+	}
+	d.Deleted("shop")
+	n.Until("nothing is left of the app", func() bool { return len(n.List("v1", "Pod"))+len(n.List("v1", "Secret")) == 0 })
+}
+
+// freeAddress is one of a host that nobody listens at.
+func freeAddress(t *testing.T, host string) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", host+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// checkPulls asks the registry without a password, and with a wrong one.
+func checkPulls(t *testing.T, registry string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // what it refuses is looked at
+	for _, password := range []string{"", "wrong"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+registry+"/v2/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if password != "" {
+			req.SetBasicAuth("edge", password)
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusUnauthorized {
+			t.Errorf("got %s with the password %q; want 401", res.Status, password)
+		}
+	}
+}
+
+// rollsHere replaces the instances by a rolling deployment while they are asked.
+func rollsHere(t *testing.T, d *e2e.Daemon) {
+	t.Helper()
+	d.ScaleTo("shop", 2)
+	was := e2e.GUIDs(d.Running("shop", "web", 2))
+	traffic := d.Send("shop.localhost", 20)
+	var made struct{ GUID string }
+	d.API("POST", "/v3/deployments", e2e.Doc{"relationships": e2e.Doc{"app": e2e.Doc{"data": e2e.Doc{"guid": d.App("shop")}}}}, &made)
+	e2e.Eventually(t, kubetest.Patience, func() string {
+		var got struct {
+			Status struct{ Value, Reason string }
+		}
+		d.API("GET", "/v3/deployments/"+made.GUID, nil, &got)
+		if got.Status.Value == "FINALIZED" {
+			return ""
+		}
+		return "the deployment is " + got.Status.Value + " " + got.Status.Reason
+	})
+	if failed := traffic.End(t); len(failed) > 0 {
+		t.Errorf("%d requests failed, the first one %+v", len(failed), failed[0])
+	}
+	for _, guid := range e2e.GUIDs(d.Running("shop", "web", 2)) {
+		if slices.Contains(was, guid) {
+			t.Errorf("instance %s was not replaced", guid)
+		}
+	}
+}
