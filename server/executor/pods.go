@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -81,13 +80,10 @@ func (e *Executor) Stats(guid string) (lrp.Stats, bool) {
 	return e.Cell.Stats(guid)
 }
 
-// errNoShell is of an instance that cannot be entered.
-var errNoShell = errors.New("instances on a Kubernetes cell cannot be entered; see docs/kubernetes.md")
-
-// Attach runs a further process in a container, as cell.Cell does.
+// Attach runs a further process in a container, on whichever cell it is.
 func (e *Executor) Attach(ctx context.Context, guid string, args ...string) (io.ReadWriteCloser, error) {
-	if e.podsWith(guid) != nil {
-		return nil, errNoShell
+	if p := e.podsWith(guid); p != nil {
+		return p.Attach(ctx, guid, args...)
 	}
 	return e.Cell.Attach(ctx, guid, args...)
 }

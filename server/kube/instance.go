@@ -49,6 +49,7 @@ type Record struct {
 	FilesDigest string            // "" where there is no place for any
 	Files       map[string]string // the keys of their Secret by their paths
 	Pulls       bool              // there are credentials of the image's registry
+	Packed      bool              // the image was made of a root here, and has cupola's programs
 	Sources     map[string]string // of the log, by the container of the pod
 }
 
@@ -67,7 +68,7 @@ func Instance(c lrp.Container, o InstanceOptions) (RenderedInstance, error) {
 	if err := p.check(); err != nil {
 		return RenderedInstance{}, err
 	}
-	p.record = Record{Container: recorded(c).container(), FilesDigest: lrp.FilesDigest(c.AllFiles()), Pulls: p.image.Password != "", Sources: map[string]string{}}
+	p.record = Record{Container: recorded(c).container(), FilesDigest: lrp.FilesDigest(c.AllFiles()), Pulls: p.image.Password != "", Packed: o.Image != nil, Sources: map[string]string{}}
 	for n, r := range p.runs {
 		p.record.Sources[containerName(n)] = cmp.Or(r.LogSource, c.Log.Source)
 	}
@@ -87,10 +88,13 @@ type instancePod struct {
 	dropped []string
 }
 
+// ProcessContainer is the container of a pod that has the instance's own process; others have its sidecars.
+const ProcessContainer = "process"
+
 // containerName names the container of a pod that has the nth of its processes.
 func containerName(n int) string {
 	if n == 0 {
-		return "process"
+		return ProcessContainer
 	}
 	return "sidecar-" + strconv.Itoa(n)
 }

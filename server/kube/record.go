@@ -25,6 +25,7 @@ type recordText struct {
 	FilesDigest string            `json:"files_digest,omitempty"`
 	Files       map[string]string `json:"files,omitempty"`
 	Pulls       bool              `json:"pulls,omitempty"`
+	Packed      bool              `json:"packed,omitempty"`
 	Sources     map[string]string `json:"sources,omitempty"`
 }
 
@@ -42,7 +43,7 @@ func (t recordText) container() lrp.Container {
 
 func (r Record) text() (string, error) {
 	t := recorded(r.Container)
-	t.FilesDigest, t.Files, t.Pulls, t.Sources = r.FilesDigest, r.Files, r.Pulls, r.Sources
+	t.FilesDigest, t.Files, t.Pulls, t.Packed, t.Sources = r.FilesDigest, r.Files, r.Pulls, r.Packed, r.Sources
 	b, err := json.Marshal(t)
 	return string(b), err
 }
@@ -56,7 +57,7 @@ func RecordOf(pod Object) (Record, error) {
 	if t.GUID != pod.Name() {
 		return Record{}, fmt.Errorf("annotation %s of pod %s is of container %q", recordKey, pod.Name(), t.GUID)
 	}
-	return Record{Container: t.container(), FilesDigest: t.FilesDigest, Files: t.Files, Pulls: t.Pulls, Sources: t.Sources}, nil
+	return Record{Container: t.container(), FilesDigest: t.FilesDigest, Files: t.Files, Pulls: t.Pulls, Packed: t.Packed, Sources: t.Sources}, nil
 }
 
 // Annotation is the change that makes a pod tell of r.

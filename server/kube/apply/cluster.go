@@ -37,7 +37,8 @@ type Cluster struct {
 	Config
 	client dynamic.Interface
 	http   *http.Client
-	base   *url.URL // of the API server
+	exec   *http.Client // with HTTP/1.1 alone
+	base   *url.URL     // of the API server
 }
 
 // Open finds the cluster. It makes no request.
@@ -70,7 +71,11 @@ func Open(c Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	return &Cluster{c, client, requests, base}, nil
+	cluster := &Cluster{Config: c, client: client, http: requests, base: base}
+	if err := cluster.openExec(to); err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	return cluster, nil
 }
 
 // warner hands on what a cluster warns of.

@@ -30,6 +30,7 @@ type Cluster interface {
 	Logs(ctx context.Context, pod, container string, since time.Time) (io.ReadCloser, error)
 	Events(ctx context.Context, pod string) ([]kube.Object, error)
 	Summary(ctx context.Context, node string) ([]byte, error)
+	Exec(ctx context.Context, pod, container string, argv ...string) (io.ReadWriteCloser, error)
 }
 
 // Config says what a Cell is made of.

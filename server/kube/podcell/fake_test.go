@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -193,6 +194,26 @@ func (c *cluster) Summary(context.Context, string) ([]byte, error) {
 	defer c.mu.Unlock()
 	c.calls["summary"]++
 	return []byte(`{"pods": [{"podRef": {"name": "i-1"}, "cpu": {"usageNanoCores": 250000000, "usageCoreNanoSeconds": 3000000000}, "memory": {"workingSetBytes": 42}, "ephemeral-storage": {"usedBytes": 7}}]}`), nil
+}
+
+// Exec runs a program that says what it was asked for, and then what it is told, until it is told "bye".
+func (c *cluster) Exec(_ context.Context, pod, container string, argv ...string) (io.ReadWriteCloser, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.call("exec"); err != nil {
+		return nil, err
+	}
+	inside, outside := net.Pipe()
+	refuses := c.refuses
+	go func() {
+		defer inside.Close()
+		if refuses != nil {
+			return
+		}
+		fmt.Fprintf(inside, "%s %s %v: ", pod, container, argv)
+		_, _ = io.Copy(inside, inside)
+	}()
+	return outside, nil
 }
 
 // podLog is the log of a container.

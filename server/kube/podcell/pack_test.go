@@ -3,9 +3,11 @@ package podcell
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cupola/runtime/lrp"
 )
@@ -40,6 +42,46 @@ func TestDroplet(t *testing.T) {
 		if len(c.left()) > 0 || len(w.Containers()) > 0 {
 			t.Errorf("the cluster still has %v, the cell %v", c.left(), w.Containers())
 		}
+	})
+}
+
+// TestAttach enters an instance of a droplet that runs, and no other.
+func TestAttach(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		refused := func(guid, want string) {
+			t.Helper()
+			if _, err := w.Attach(t.Context(), guid, "sshd"); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v; want %q", err, want)
+			}
+		}
+		refused(guid, "there is no such container")
+		w.Start(droplet(guid))
+		w.Start(container("docker"))
+		settle(0)
+		refused(guid, "there is no such container")
+		refused("docker", "a docker app on a Kubernetes cell cannot be entered")
+		c.begins(guid, true, true)
+		settle(time.Second)
+		s, err := w.Attach(t.Context(), guid, "lifecycle", "sshd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = "i-1 process [lifecycle sshd]: hello"
+		got := make([]byte, len(want))
+		if _, err := io.WriteString(s, "hello"); err != nil {
+			t.Error(err)
+		}
+		if _, err := io.ReadFull(s, got); err != nil || string(got) != want {
+			t.Errorf("got %q, %v; want %q", got, err, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		c.refuses = errors.New("no program")
+		refused(guid, "EOF")
+		c.setDown(errors.New("no answer"))
+		refused(guid, "no answer")
+		c.setDown(nil)
 	})
 }
 

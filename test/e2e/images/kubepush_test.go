@@ -1,13 +1,19 @@
 package images
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/ssh"
 
 	"cupola/server/kube/kubetest"
 	"cupola/test/e2e"
@@ -39,12 +45,13 @@ func TestAppOnKubernetesCellFromSource(t *testing.T) {
 	checkPulls(t, registry)
 	d.Tells(t, "shop", `echo "$FROM_PROFILE of $(pwd)"`, "profiled of /home/vcap/app")
 	rollsHere(t, d)
+	entersHere(t, d)
 	d.Kill()
 	d.Start()
 	d.ScaleTo("shop", 3) // with the registry of the next daemon
-	if got := podNames(n); !slices.Equal(slices.Sorted(slices.Values(got)), e2e.GUIDs(d.Running("shop", "web", 3))) {
-		t.Errorf("the cluster has the pods %v", got)
-	}
+	n.Until("the pods are those of the instances", func() bool {
+		return slices.Equal(slices.Sorted(slices.Values(podNames(n))), e2e.GUIDs(d.Running("shop", "web", 3)))
+	})
 	d.Deleted("shop")
 	n.Until("nothing is left of the app", func() bool { return len(n.List("v1", "Pod"))+len(n.List("v1", "Secret")) == 0 })
 }
@@ -81,6 +88,35 @@ func checkPulls(t *testing.T, registry string) {
 			t.Errorf("got %s with the password %q; want 401", res.Status, password)
 		}
 	}
+}
+
+// entersHere has a shell in an instance, as cf ssh opens it: with the app's environment, streams both ways, and its ports.
+func entersHere(t *testing.T, d *e2e.Daemon) {
+	t.Helper()
+	d.PushProbe("probe")
+	c := d.Enter(0)
+	if out, err := d.NewSession(c).Output("echo $(id -u) $INSTANCE_INDEX $(pwd) ${#VCAP_APPLICATION}"); err != nil || !strings.HasPrefix(string(out), "2000 0 /home/vcap ") {
+		t.Errorf("got %q, %v", out, err)
+	}
+	session, sent := d.NewSession(c), bytes.Repeat([]byte("0123456789abcdef"), 100_000)
+	session.Stdin = bytes.NewReader(sent)
+	if got, err := session.Output("cat"); err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("got %d bytes back, %v; want %d", len(got), err, len(sent))
+	}
+	var exit *ssh.ExitError
+	if err := d.NewSession(c).Run("exit 7"); !errors.As(err, &exit) || exit.ExitStatus() != 7 {
+		t.Errorf("got %v; want the status 7", err)
+	}
+	through := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return c.Dial("tcp", "localhost:8080") }}}
+	res, err := through.Get("http://probe/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(body), "ready") {
+		t.Errorf("through a forwarded port: got %s %q, %v", res.Status, body, err)
+	}
+	d.Deleted("probe")
 }
 
 // rollsHere replaces the instances by a rolling deployment while they are asked.

@@ -1,0 +1,72 @@
+package podcell
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"cupola/runtime/fault"
+	"cupola/server/kube"
+)
+
+// errNoPrograms is of an image that is not of a droplet.
+var errNoPrograms = errors.New("a docker app on a Kubernetes cell cannot be entered: its image has no SSH server; use kubectl exec")
+
+// greetTime is how long a program may take until it says something.
+const greetTime = 20 * time.Second
+
+// Attach runs a further program in an instance of a droplet, beside its process, and returns its standard input and output as
+// cell.Cell's does. The program speaks first: what keeps it from that is the error.
+func (c *Cell) Attach(ctx context.Context, guid string, argv ...string) (io.ReadWriteCloser, error) {
+	i := c.instance(guid)
+	if i == nil || i.isOver() {
+		return nil, errNotRunning
+	}
+	i.mu.Lock()
+	packed, begun := i.record.Packed, !i.started.IsZero()
+	i.mu.Unlock()
+	switch {
+	case !packed:
+		return nil, errNoPrograms
+	case !begun:
+		return nil, errNotRunning
+	}
+	stream, err := c.cfg.Cluster.Exec(ctx, guid, kube.ProcessContainer, argv...)
+	if err != nil {
+		return nil, err
+	}
+	return greeted(stream)
+}
+
+// greeted waits for the first words of a program.
+func greeted(stream io.ReadWriteCloser) (io.ReadWriteCloser, error) {
+	a := &attached{stream, bufio.NewReader(stream)}
+	spoke := make(chan error, 1)
+	fault.Go("podcell", func() {
+		_, err := a.from.Peek(1)
+		spoke <- err
+	})
+	late := time.NewTimer(greetTime)
+	defer late.Stop()
+	var err error
+	select {
+	case err = <-spoke:
+	case <-late.C:
+		err = errors.New("the program in the pod says nothing")
+	}
+	if err != nil {
+		fault.Go("podcell", func() { _ = stream.Close() })
+		return nil, err
+	}
+	return a, nil
+}
+
+// attached is a stream of which some was read ahead.
+type attached struct {
+	io.ReadWriteCloser
+	from *bufio.Reader
+}
+
+func (a *attached) Read(p []byte) (int, error) { return a.from.Read(p) }
