@@ -19,6 +19,7 @@ import (
 
 	"cupola/cmd/cupola/apps"
 	"cupola/cmd/cupola/backups"
+	"cupola/cmd/cupola/cells"
 	"cupola/cmd/cupola/command"
 	"cupola/cmd/cupola/deployment"
 	"cupola/cmd/cupola/push"
@@ -65,17 +66,17 @@ type cli struct {
 	App        apps.Cmd       `cmd:"" help:"Explain why an app does not run; export it as Kubernetes objects, or as an image."`
 	Deployment deployment.Cmd `cmd:"" help:"Deploy, manage and lint BOSH deployments."`
 
-	Cells          cellsCmd `cmd:"" help:"List the cells: tags, root filesystems, memory, disk and containers."`
-	PlacementPools poolsCmd `cmd:"" help:"List, create, update, delete and assign placement pools."`
+	Cells          cells.Cmd      `cmd:"" help:"List the cells; move the apps of a space to one."`
+	PlacementPools cells.PoolsCmd `cmd:"" help:"List, create, update, delete and assign placement pools."`
 
 	Trust             trust.Cmd            `cmd:"" help:"Let this machine and your browsers trust the daemon's CA."`
 	DomainCertificate domainCertificateCmd `cmd:"" help:"Give domains certificates, show and delete them."`
 
-	Simulate   simulateCmd   `cmd:"" help:"Simulate a fleet of cells; report the scheduler's planning time and placement quality."`
-	Completion completionCmd `cmd:"" help:"Print a shell completion script."`
-	Man        manCmd        `cmd:"" help:"Print the manual page, cupola(1)."`
-	Cleanup    cleanupCmd    `cmd:"" help:"Stop all containers that a stopped daemon left running."`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Simulate   cells.SimulateCmd `cmd:"" help:"Simulate a fleet of cells; report the scheduler's planning time and placement quality."`
+	Completion completionCmd     `cmd:"" help:"Print a shell completion script."`
+	Man        manCmd            `cmd:"" help:"Print the manual page, cupola(1)."`
+	Cleanup    cleanupCmd        `cmd:"" help:"Stop all containers that a stopped daemon left running."`
+	Version    versionCmd        `cmd:"" help:"Print the version."`
 
 	HoldVolume holdVolumeCmd `cmd:"" hidden:""` // datadir.HoldCommand
 }

@@ -40,9 +40,9 @@ func (e *Executor) openPulls(ctx context.Context, dir string) error {
 	if e.KubernetesRegistry == "" {
 		return nil
 	}
-	pulls := &podcell.Pulls{Stacks: e.machine.RootFSes, Source: e.Roots.Packed, Pack: func(ctx context.Context, of lrp.RunInfo) (string, error) {
+	pulls := &podcell.Pulls{Stacks: e.machine.RootFSes, Source: e.Roots.Packed, Pack: func(ctx context.Context, of lrp.RunInfo, tell func(string)) (string, error) {
 		of.RootFS = e.machine.RootFS(of.RootFS)
-		image, err := e.Images.PackRoot(ctx, of)
+		image, err := e.Images.PackRoot(ctx, of, tell)
 		return image.Digest, err
 	}}
 	if err := pulls.Listen(ctx, e.KubernetesRegistry, dir); err != nil {

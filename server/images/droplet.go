@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"cupola/rootfs/image"
 	"cupola/rootfs/layer"
@@ -40,10 +41,22 @@ func (i Images) PackDroplet(ctx context.Context, droplet *cf.Droplet, command st
 	return i.Roots.Packed.Pack(ctx, r)
 }
 
+// tellAfter is how long a layer may take in silence.
+const tellAfter = time.Second
+
 // PackRoot makes an image of what a container of this machine would have for its root: its stack or image with its layers, and
-// the programs of the lifecycle.
-func (i Images) PackRoot(ctx context.Context, of lrp.RunInfo) (registry.Image, error) {
+// the programs of the lifecycle. It tells of each layer that takes more than a moment.
+func (i Images) PackRoot(ctx context.Context, of lrp.RunInfo, tell func(what string)) (registry.Image, error) {
 	r := packed.Request{Stack: of.RootFS, Own: packed.Archive{Name: "launcher", Write: lifecycle.WriteTar}}
+	begun, told := map[string]time.Time{}, map[string]bool{}
+	r.Progress = func(what string, _, _ int64) {
+		if begun[what].IsZero() {
+			begun[what] = time.Now()
+		} else if !told[what] && time.Since(begun[what]) > tellAfter {
+			told[what] = true
+			tell(what)
+		}
+	}
 	for _, l := range of.Layers {
 		digest, blob := strings.CutPrefix(l.From, lrp.BlobScheme)
 		if !blob {

@@ -327,7 +327,10 @@ func run(t *testing.T, c *cluster, dir string) *world {
 	t.Helper()
 	w := &world{cluster: c, ended: make(chan struct{}), pack: func(context.Context) (string, error) { return "sha256:ab", nil }}
 	var err error
-	pulls := &Pulls{Stacks: func() []string { return []string{"debian12"} }, Pack: func(ctx context.Context, _ lrp.RunInfo) (string, error) { return w.pack(ctx) },
+	pulls := &Pulls{Stacks: func() []string { return []string{"debian12"} }, Pack: func(ctx context.Context, _ lrp.RunInfo, tell func(string)) (string, error) {
+		tell("stack debian12")
+		return w.pack(ctx)
+	},
 		registry: registry.Registry{Address: "192.0.2.1:5443"}}
 	w.Cell, err = New(Config{Presence: lrp.Cell{ID: "edge"}, Owner: "me", Dir: dir, Cluster: c, Pulls: pulls, Logs: w.log, Events: w.event, Freed: func() {
 		w.mu.Lock()

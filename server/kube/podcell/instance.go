@@ -171,7 +171,7 @@ func (i *instance) pack(ctx context.Context, spec lrp.Container) (objects kube.R
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(i.halt, cancel)()
-	image, err := i.cell.cfg.Pulls.image(ctx, i.cell.pods.Cell, spec.RunInfo)
+	image, err := i.cell.cfg.Pulls.image(ctx, i.cell.pods.Cell, spec.RunInfo, func(what string) { i.logf("Cell %s packing %s", i.cell.pods.Cell, what) })
 	if err != nil {
 		return objects, err
 	}

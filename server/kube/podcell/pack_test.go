@@ -37,6 +37,9 @@ func TestDroplet(t *testing.T) {
 		if s := w.Containers()[0]; s.RootFS != "preloaded:debian12" {
 			t.Errorf("got %+v", s)
 		}
+		if got := w.take(); !strings.Contains(got, "CELL: Cell edge packing stack debian12") {
+			t.Errorf("got %s", got)
+		}
 		w.Stop(guid)
 		settle(0)
 		if len(c.left()) > 0 || len(w.Containers()) > 0 {

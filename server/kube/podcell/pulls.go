@@ -14,9 +14,10 @@ import (
 
 // Pulls are the images that the nodes of clusters pull from this machine.
 type Pulls struct {
-	Stacks func() []string                                               // the names of root filesystems that Pack makes images of
-	Pack   func(context.Context, lrp.RunInfo) (digest string, err error) // of a container's root and layers
-	Source registry.Source                                               // of what Pack has made
+	Stacks func() []string // the names of root filesystems that Pack makes images of
+	Source registry.Source // of what Pack has made
+	// Pack makes an image of a container's root and layers. It tells of what takes long.
+	Pack func(ctx context.Context, of lrp.RunInfo, tell func(what string)) (digest string, err error)
 
 	registry registry.Registry
 	listener net.Listener
@@ -41,8 +42,8 @@ func (p *Pulls) Serve(ctx context.Context, ca func() (*authority.Authority, erro
 func (p *Pulls) Close() { _ = p.listener.Close() }
 
 // image makes an image of a container's root that a cell's nodes can pull.
-func (p *Pulls) image(ctx context.Context, cell string, of lrp.RunInfo) (kube.PackedImage, error) {
-	digest, err := p.Pack(ctx, of)
+func (p *Pulls) image(ctx context.Context, cell string, of lrp.RunInfo, tell func(what string)) (kube.PackedImage, error) {
+	digest, err := p.Pack(ctx, of, tell)
 	if err != nil {
 		return kube.PackedImage{}, fmt.Errorf("make its image: %w", err)
 	}

@@ -1,4 +1,4 @@
-package main
+package cells
 
 import (
 	"cmp"
@@ -11,7 +11,8 @@ import (
 	"cupola/server/simulate"
 )
 
-type simulateCmd struct {
+// SimulateCmd is cupola simulate.
+type SimulateCmd struct {
 	Cells     int    `help:"Number of cells." default:"100"`
 	Instances int    `help:"Number of app instances, in processes of 1 to 9." default:"10000"`
 	Script    string `help:"Events, separated by commas: start; lose N, return N, leave N (cells); crash N (instances); deploy N (apps); tasks N; wait DURATION. N may be a percentage. By default some of each." placeholder:"STEPS"`
@@ -23,7 +24,7 @@ type simulateCmd struct {
 const maxFleet = 10_000_000
 
 // Run replays the fleet. It needs no daemon and no root.
-func (s *simulateCmd) Run(e *command.Env) error {
+func (s *SimulateCmd) Run(e *command.Env) error {
 	if s.Cells < 1 || s.Instances < 1 || s.Cells > maxFleet || s.Instances > maxFleet {
 		return fmt.Errorf("invalid --cells or --instances: give 1 to %d", maxFleet)
 	}

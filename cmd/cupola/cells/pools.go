@@ -1,4 +1,4 @@
-package main
+package cells
 
 import (
 	"errors"
@@ -11,7 +11,8 @@ import (
 	"cupola/cmd/cupola/command"
 )
 
-type poolsCmd struct {
+// PoolsCmd is cupola placement-pools.
+type PoolsCmd struct {
 	List     poolListCmd     `cmd:"" aliases:"ls" help:"List the placement pools."`
 	Create   poolCreateCmd   `cmd:"" help:"Create a placement pool: the tags that cells must and must not have."`
 	Update   poolUpdateCmd   `cmd:"" help:"Update a placement pool. It takes effect when apps restart."`

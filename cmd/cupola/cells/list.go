@@ -1,4 +1,4 @@
-package main
+package cells
 
 import (
 	"fmt"
@@ -10,7 +10,13 @@ import (
 	"cupola/cmd/cupola/command"
 )
 
-type cellsCmd struct {
+// Cmd is cupola cells.
+type Cmd struct {
+	List listCmd `cmd:"" default:"withargs" help:"List the cells: tags, root filesystems, memory, disk and containers."`
+	Move moveCmd `cmd:"" help:"Move the apps of a space to a cell, each by a rolling deployment."`
+}
+
+type listCmd struct {
 	capi.Flags
 	JSON bool `help:"Print JSON." name:"json"`
 }
@@ -19,6 +25,7 @@ type cellsCmd struct {
 type cellView struct {
 	ID          string   `json:"cell_id"`
 	Tags        []string `json:"tags"`
+	Required    []string `json:"required_tags"`
 	RootFSes    []string `json:"preloaded_rootfses"`
 	Providers   []string `json:"rootfs_providers"`
 	Capacity    cellRoom `json:"capacity"`
@@ -34,7 +41,7 @@ type cellRoom struct {
 }
 
 // Run lists the cells.
-func (c *cellsCmd) Run(e *command.Env) error {
+func (c *listCmd) Run(e *command.Env) error {
 	api, err := c.Login(e.Ctx)
 	if err != nil {
 		return err
