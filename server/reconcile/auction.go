@@ -14,6 +14,7 @@ import (
 // fast with many cells.
 type auction struct {
 	cells     []*offer
+	silent    []*offer // that do not answer now
 	classes   map[classKey]*class
 	processes map[string]*spread  // of those that are placed
 	pulled    map[string][]*class // by the image that cells fetch for them
@@ -81,10 +82,13 @@ func (a *auction) enter(p *placement) {
 func (a *auction) newClass(p *placement) *class {
 	c := p.run
 	cl := &class{denied: map[resources]string{}}
+	cells := a.cells
 	if p.stages() {
-		cl.cells, cl.mismatch = stagers(a.cells, c)
-	} else {
-		cl.cells, cl.mismatch = suitable(a.cells, c)
+		cells, c = a.stagers(c)
+	}
+	cl.cells, cl.mismatch = suitable(cells, c)
+	if _, other := suitable(a.silent, c); cl.mismatch != "" && other == "" {
+		cl.mismatch = noAnswer
 	}
 	cl.zoned = slices.ContainsFunc(cl.cells, func(o *offer) bool { return o.cell.Zone != cl.cells[0].cell.Zone })
 	scheme, _ := reference.SplitScheme(c.RootFS)
@@ -132,11 +136,14 @@ func (a *auction) pool(cells []*offer, p *placement, later bool) *queue {
 	return q
 }
 
+// noAnswer is what Diego's auctioneer says when no cell answers that might run something.
+const noAnswer = "unable to communicate to compatible cells"
+
 // suitable are the cells that may run a container if they have room; without
 // any there is a reason, in the words of Diego's auctioneer.
 func suitable(cells []*offer, c *lrp.RunInfo) (found []*offer, mismatch string) {
 	if len(cells) == 0 {
-		return nil, "unable to communicate to compatible cells"
+		return nil, noAnswer
 	}
 	for _, rule := range []struct {
 		holds    func(lrp.Cell) bool
@@ -160,23 +167,17 @@ func suitable(cells []*offer, c *lrp.RunInfo) (found []*offer, mismatch string) 
 	return found, ""
 }
 
-// stagers are the cells that may run a staging. Where all cells that its constraint allows stage nothing, it runs on one that
-// requires no tags: a droplet is the same wherever it is made.
-func stagers(cells []*offer, c *lrp.RunInfo) ([]*offer, string) {
-	var may []*offer
-	elsewhere := false
-	for _, o := range cells {
-		if !o.cell.NoStaging {
-			may = append(may, o)
-		} else if o.cell.Suits(c.Constraint) {
-			elsewhere = true
-		}
+// stagers are the cells that stage, and what is asked of them. Where all cells that a constraint allows stage nothing, that is
+// a cell that requires no tags: a droplet is the same wherever it is made.
+func (a *auction) stagers(c *lrp.RunInfo) (cells []*offer, as *lrp.RunInfo) {
+	allowed := slices.DeleteFunc(slices.Concat(a.cells, a.silent), func(o *offer) bool { return !o.cell.Suits(c.Constraint) })
+	cells = slices.DeleteFunc(slices.Clone(a.cells), func(o *offer) bool { return o.cell.NoStaging })
+	if len(allowed) == 0 || slices.ContainsFunc(allowed, func(o *offer) bool { return !o.cell.NoStaging }) {
+		return cells, c
 	}
 	free := *c
-	if elsewhere && !slices.ContainsFunc(may, func(o *offer) bool { return o.cell.Suits(c.Constraint) }) {
-		free.Constraint.Require = nil
-	}
-	return suitable(may, &free)
+	free.Constraint.Require = nil
+	return cells, &free
 }
 
 // offersRootFS is the test of a cell's root filesystems: the name of a

@@ -113,15 +113,19 @@ func TestStagingsOfClusters(t *testing.T) {
 		domain  string
 		require []string
 		tagged  bool // the second cell has the tag, too
+		silent  bool // the third does not answer
 		want    string
 	}{
-		{lrp.DomainStaging, nil, false, "cell-1"},
-		{lrp.DomainStaging, []string{"edge"}, false, "cell-1"},
-		{lrp.DomainStaging, []string{"edge"}, true, "cell-2"},
-		{lrp.DomainStaging, []string{"other"}, false, `found no compatible cell with placement tag "other"`},
-		{lrp.DomainTasks, []string{"edge"}, false, "cell-3"},
+		{lrp.DomainStaging, nil, false, false, "cell-1"},
+		{lrp.DomainStaging, []string{"edge"}, false, false, "cell-1"},
+		{lrp.DomainStaging, []string{"edge"}, false, true, "cell-1"},
+		{lrp.DomainStaging, []string{"edge"}, true, false, "cell-2"},
+		{lrp.DomainStaging, []string{"other"}, false, false, `found no compatible cell with placement tag "other"`},
+		{lrp.DomainTasks, []string{"edge"}, false, false, "cell-3"},
+		{lrp.DomainTasks, []string{"edge"}, false, true, "unable to communicate to compatible cells"},
+		{lrp.DomainTasks, []string{"other"}, false, true, `found no compatible cell with placement tag "other"`},
 	} {
-		cells[1].Tags = nil
+		cells[1].Tags, cells[2].Unreachable = nil, test.silent
 		if test.tagged {
 			cells[1].Tags = []string{"edge"}
 		}

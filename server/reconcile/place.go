@@ -51,7 +51,7 @@ func (p *planner) place() {
 	}
 	slices.SortFunc(p.places, (*placement).compare)
 	a := newAuction(nil)
-	a.cells = p.offers()
+	a.cells, a.silent = p.offers()
 	for _, c := range p.places {
 		a.enter(c)
 	}
@@ -101,9 +101,8 @@ func (p *planner) move(a *auction) {
 	}
 }
 
-// offers are the cells that take something, with what this plan leaves on them.
-func (p *planner) offers() []*offer {
-	var offers []*offer
+// offers are the cells that take something, with what this plan leaves on them. Those that are silent would if they answered.
+func (p *planner) offers() (offers, silent []*offer) {
 	n := 0
 	for i := range p.w.Cells {
 		c := &p.w.Cells[i]
@@ -113,11 +112,15 @@ func (p *planner) offers() []*offer {
 			o.hold(s, p.fates[n] == ends || leaving(s.Phase))
 			n++
 		}
-		if !c.Leaving && !c.Unreachable {
+		switch {
+		case c.Leaving:
+		case c.Unreachable:
+			silent = append(silent, o)
+		default:
 			offers = append(offers, o)
 		}
 	}
-	return offers
+	return offers, silent
 }
 
 // spread counts the instances on each cell of the processes that are placed.
