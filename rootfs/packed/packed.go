@@ -60,7 +60,7 @@ type Images struct {
 	stacks *stack.Stacks
 	layers *layer.Cache
 	slot   chan struct{} // holds one while a pack is under way: it takes all of a disk and a processor
-	recent recents       // guarded by slot
+	recent recents
 }
 
 // New opens the packed images of a store, and removes what a crash left half packed.
@@ -87,12 +87,6 @@ func (s *Images) Pack(ctx context.Context, r Request) (registry.Image, error) {
 	if r.Progress == nil {
 		r.Progress = func(string, int64, int64) {}
 	}
-	select {
-	case s.slot <- struct{}{}:
-		defer func() { <-s.slot }()
-	case <-ctx.Done():
-		return registry.Image{}, context.Cause(ctx)
-	}
 	keys, err := s.layers.Keys(r.Layers)
 	if err != nil {
 		return registry.Image{}, err
@@ -102,16 +96,32 @@ func (s *Images) Pack(ctx context.Context, r Request) (registry.Image, error) {
 		return registry.Image{}, err
 	}
 	defer release()
-	key := recentKey(st, keys, r)
+	p, err := s.packOnce(ctx, st, recentKey(st, keys, r), r)
+	if err != nil {
+		return registry.Image{}, fmt.Errorf("pack an image on %s: %w", st.Name, err)
+	}
+	return p, nil
+}
+
+// packOnce packs an image unless it was a moment ago. What was does not wait for others that are packed.
+func (s *Images) packOnce(ctx context.Context, st stack.Stack, key string, r Request) (registry.Image, error) {
+	if p, ok := s.recent.get(key, s.has); ok {
+		return p, nil
+	}
+	select {
+	case s.slot <- struct{}{}:
+		defer func() { <-s.slot }()
+	case <-ctx.Done():
+		return registry.Image{}, context.Cause(ctx)
+	}
 	if p, ok := s.recent.get(key, s.has); ok {
 		return p, nil
 	}
 	p, err := s.packImage(ctx, st, r)
-	if err != nil {
-		return registry.Image{}, fmt.Errorf("pack an image on %s: %w", st.Name, err)
+	if err == nil {
+		s.recent.put(key, p)
 	}
-	s.recent.put(key, p)
-	return p, nil
+	return p, err
 }
 
 func (s *Images) packImage(ctx context.Context, st stack.Stack, r Request) (registry.Image, error) {

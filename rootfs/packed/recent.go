@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"cupola/rootfs/oci"
@@ -14,7 +15,10 @@ import (
 
 // recents are the images that were packed a moment ago, by what was asked for: to read all of a stack's files for each
 // instance of an app would take most of its start.
-type recents map[string]recent
+type recents struct {
+	mu  sync.Mutex
+	all map[string]recent
+}
 
 type recent struct {
 	image registry.Image
@@ -35,20 +39,23 @@ func recentKey(st stack.Stack, layers []string, r Request) string {
 }
 
 // get finds an image, if all of it is still there.
-func (r recents) get(key string, has func(registry.Image) bool) (registry.Image, bool) {
-	one, ok := r[key]
+func (r *recents) get(key string, has func(registry.Image) bool) (registry.Image, bool) {
+	r.mu.Lock()
+	one, ok := r.all[key]
+	r.mu.Unlock()
 	if !ok || !time.Now().Before(one.until) || !has(one.image) {
-		delete(r, key)
 		return registry.Image{}, false
 	}
 	return one.image, true
 }
 
 func (r *recents) put(key string, p registry.Image) {
-	if *r == nil || len(*r) >= maxRecent {
-		*r = recents{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil || len(r.all) >= maxRecent {
+		r.all = map[string]recent{}
 	}
-	(*r)[key] = recent{p, time.Now().Add(recentTime)}
+	r.all[key] = recent{p, time.Now().Add(recentTime)}
 }
 
 // has reports whether what was packed of an image is still there, and notes its use.

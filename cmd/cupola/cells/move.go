@@ -282,13 +282,15 @@ func (m *move) roll(ctx context.Context, a app) error {
 			err = m.Call(late, "GET", "/v3/deployments/"+d.GUID, nil, &d)
 		}
 	}
-	if late.Err() != nil {
+	switch {
+	case late.Err() != nil:
 		return errors.Join(context.Cause(late), m.cancel(ctx, d.GUID))
+	case err != nil:
+		return errors.Join(err, m.cancel(ctx, d.GUID))
+	case d.Status.Reason != "DEPLOYED":
+		return fmt.Errorf("its deployment ended as %s", d.Status.Reason)
 	}
-	if err == nil && d.Status.Reason != "DEPLOYED" {
-		err = fmt.Errorf("its deployment ended as %s", d.Status.Reason)
-	}
-	return err
+	return nil
 }
 
 // cancelTime bounds the cancelling of a deployment.

@@ -102,8 +102,8 @@ func (s *session) receive(out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("pod %s: %w", s.pod, err)
 		}
-		if len(message) == 0 {
-			continue
+		if len(message) < 2 {
+			continue // each channel begins with nothing
 		}
 		switch body := message[1:]; message[0] {
 		case channelOutput:
