@@ -13,8 +13,8 @@ import (
 	"cupola/rootfs/stack"
 )
 
-// recents are the images that were packed a moment ago, by what was asked for: to read all of a stack's files for each
-// instance of an app would take most of its start.
+// recents are the images that were packed a moment ago, by what was asked for. To look at all files of a stack again would take
+// most of the time that an instance needs to start.
 type recents struct {
 	mu  sync.Mutex
 	all map[string]recent

@@ -25,7 +25,7 @@ type moveCmd struct {
 
 // Help says what moves.
 func (c *moveCmd) Help() string {
-	return "The space gets a placement pool that leads to the cell alone. Then each of its started apps is deployed anew by a rolling deployment: " +
+	return "The space gets a placement pool that leads to the cell alone. Then a rolling deployment restarts each of its started apps: " +
 		"an instance on the old cell stops once one on the new cell is healthy. What could not be moved goes on where it is; the same command tries it again."
 }
 
@@ -267,7 +267,7 @@ func (m *move) deploy(ctx context.Context, apps []app) (failed int) {
 	return failed
 }
 
-// roll deploys an app anew, and waits for its end. What takes too long is cancelled: the instances that ran go on.
+// roll restarts an app by a rolling deployment, and waits for its end. One that takes too long is cancelled: the old instances go on.
 func (m *move) roll(ctx context.Context, a app) error {
 	late, cancel := context.WithTimeoutCause(ctx, m.timeout, fmt.Errorf("its new instances are not healthy after %s: 'cupola app why %s' may say why", m.timeout, a.Name))
 	defer cancel()

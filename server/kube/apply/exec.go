@@ -1,18 +1,20 @@
 package apply
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"github.com/coder/websocket"
+	"golang.org/x/net/websocket"
 	"k8s.io/client-go/rest"
 
 	"cupola/runtime/fault"
@@ -50,18 +52,12 @@ func (c *Cluster) openExec(of *rest.Config) (err error) {
 func (c *Cluster) Exec(ctx context.Context, pod, container string, argv ...string) (io.ReadWriteCloser, error) {
 	u := c.base.JoinPath("api/v1/namespaces", c.Namespace, "pods", pod, "exec")
 	u.RawQuery = url.Values{"container": {container}, "command": argv, "stdin": {"true"}, "stdout": {"true"}, "stderr": {"true"}}.Encode()
-	//nolint:bodyclose // the library's: "You never need to close resp.Body yourself"
-	conn, res, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: c.exec, Subprotocols: []string{execProtocol}})
+	conn, err := c.upgrade(context.WithoutCancel(ctx), u)
 	if err != nil {
-		return nil, fmt.Errorf("enter pod %s: %w", pod, refusal(res, err))
+		return nil, fmt.Errorf("enter pod %s: %w", pod, err)
 	}
-	if got := conn.Subprotocol(); got != execProtocol {
-		_ = conn.CloseNow()
-		return nil, fmt.Errorf("enter pod %s: its cluster does not speak %s, which Kubernetes has since 1.30", pod, execProtocol)
-	}
-	conn.SetReadLimit(maxReceived)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &session{conn: conn, ctx: ctx, cancel: cancel, pod: pod, ended: make(chan struct{})}
+	conn.PayloadType, conn.MaxPayloadBytes = websocket.BinaryFrame, maxReceived
+	s := &session{conn: conn, pod: pod, ended: make(chan struct{})}
 	var out *io.PipeWriter
 	s.out, out = io.Pipe()
 	fault.Go("exec", func() {
@@ -71,11 +67,74 @@ func (c *Cluster) Exec(ctx context.Context, pod, container string, argv ...strin
 	return s, nil
 }
 
-// refusal is what an API server says that takes no websocket.
-func refusal(res *http.Response, err error) error {
-	if res == nil || res.Body == nil {
+// upgradeTime bounds how long the API server may take to become a websocket.
+const upgradeTime = 20 * time.Second
+
+// upgrade opens a websocket. Its handshake is a request of the cluster's own client, which knows credentials and proxies.
+func (c *Cluster) upgrade(ctx context.Context, u *url.URL) (*websocket.Conn, error) {
+	here := &url.URL{Scheme: "ws", Host: u.Host, Path: "/"} // carry asks for the right one
+	config := &websocket.Config{Location: here, Origin: here, Version: websocket.ProtocolVersionHybi13, Protocol: []string{execProtocol}}
+	ours, theirs := net.Pipe()
+	ctx, cancel := context.WithCancel(ctx)
+	refused := make(chan error, 1)
+	fault.Go("exec", func() {
+		defer cancel()
+		defer theirs.Close()
+		refused <- fault.Guard("exec", func() error { return c.carry(ctx, u, theirs) })
+	})
+	late := time.AfterFunc(upgradeTime, cancel)
+	conn, err := websocket.NewClient(config, ours)
+	if !late.Stop() || err != nil {
+		_ = ours.Close()
+		cancel()
+		return nil, cmp.Or(<-refused, err)
+	}
+	return conn, nil
+}
+
+// carry makes a request of what comes over a connection, and then carries bytes between it and the API server.
+func (c *Cluster) carry(ctx context.Context, u *url.URL, conn net.Conn) error {
+	from := bufio.NewReader(conn)
+	handshake, err := http.ReadRequest(from)
+	if err != nil {
 		return err
 	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return err
+	}
+	req.Header = handshake.Header
+	req.Header.Del("Origin") // of browsers
+	res, err := c.exec.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	stream, ok := res.Body.(io.ReadWriteCloser)
+	if res.StatusCode != http.StatusSwitchingProtocols || !ok {
+		return refusal(res)
+	}
+	if got := res.Header.Get("Sec-Websocket-Protocol"); got != execProtocol {
+		return fmt.Errorf("its cluster does not speak %s, which Kubernetes has since 1.30", execProtocol)
+	}
+	fault.Go("exec", func() {
+		_, _ = io.Copy(stream, from)
+		_ = stream.Close()
+	})
+	if _, err := fmt.Fprintf(conn, "HTTP/1.1 %s\r\n", res.Status); err != nil {
+		return err
+	}
+	if err := errors.Join(res.Header.Write(conn), second(io.WriteString(conn, "\r\n"))); err != nil {
+		return err
+	}
+	_, err = io.Copy(conn, stream)
+	return err
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// refusal is what an API server says that becomes no websocket.
+func refusal(res *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(res.Body, maxWords))
 	var status struct{ Message string }
 	if json.Unmarshal(text, &status) == nil && status.Message != "" {
@@ -86,21 +145,19 @@ func refusal(res *http.Response, err error) error {
 
 // session is a program that Exec runs.
 type session struct {
-	conn   *websocket.Conn
-	ctx    context.Context
-	cancel context.CancelFunc
-	pod    string
-	out    *io.PipeReader
-	ended  chan struct{}
+	conn  *websocket.Conn
+	pod   string
+	out   *io.PipeReader
+	ended chan struct{}
 }
 
 // receive writes what the program says to out, until it ends; io.EOF is a good end.
 func (s *session) receive(out io.Writer) error {
 	var words []byte
 	for {
-		_, message, err := s.conn.Read(s.ctx)
-		if err != nil {
-			return fmt.Errorf("pod %s: %w", s.pod, err)
+		var message []byte
+		if err := websocket.Message.Receive(s.conn, &message); err != nil {
+			return fmt.Errorf("pod %s: %w", s.pod, cutOff(err))
 		}
 		if len(message) < 2 {
 			continue // each channel begins with nothing
@@ -114,6 +171,14 @@ func (s *session) receive(out io.Writer) error {
 			return s.end(body, words)
 		}
 	}
+}
+
+// cutOff is the end of a connection before that of its program.
+func cutOff(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // end is how the program ended.
@@ -142,7 +207,7 @@ func (s *session) Write(p []byte) (n int, err error) {
 }
 
 func (s *session) send(channel byte, body []byte) error {
-	return s.conn.Write(s.ctx, websocket.MessageBinary, append([]byte{channel}, body...))
+	return websocket.Message.Send(s.conn, append([]byte{channel}, body...))
 }
 
 // sessionGrace is how long a program has to end when its input has.
@@ -150,15 +215,10 @@ const sessionGrace = 8 * time.Second
 
 // Close ends the session.
 func (s *session) Close() error {
-	defer s.cancel()
 	_ = s.out.Close()
-	late := time.NewTimer(sessionGrace)
-	defer late.Stop()
+	_ = s.conn.SetDeadline(time.Now().Add(sessionGrace))
 	if s.send(channelClose, []byte{channelInput}) == nil {
-		select {
-		case <-s.ended:
-		case <-late.C:
-		}
+		<-s.ended // by the deadline, at last
 	}
-	return s.conn.CloseNow()
+	return s.conn.Close()
 }

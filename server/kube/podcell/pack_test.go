@@ -99,7 +99,7 @@ func TestPackingFails(t *testing.T) {
 	})
 }
 
-// TestStopWhilePacking ends the packing; so does the end of the daemon, whose successor starts the instance anew.
+// TestStopWhilePacking ends the packing; so does the end of the daemon, whose successor starts the instance again.
 func TestStopWhilePacking(t *testing.T) {
 	for name, end := range map[string]func(*world){"stop": func(w *world) { w.Stop(guid) }, "the daemon ends": (*world).kill} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func TestMistakesOnAFullDisk(t *testing.T) {
 		{"full-at-once", 0, true},
 		{"full-upload", 4, true}, // the app is made, and has nothing to say yet
 		{"full-droplet", 9, false},
-		{"full-start", 15, false},
+		{"full-start", 16, false}, // 4 MB are left: too few for the container, enough for the database
 	} {
 		disk.FillBut(c.left << 20)
 		m := mistake{name: c.name, file: "big " + noise(6<<20), manifest: onHost("exec python3 -m http.server $PORT"), noApp: c.noApp, cause: full, mend: ask}

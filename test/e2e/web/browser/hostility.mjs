@@ -1,7 +1,7 @@
 // Hostile strings, in every field that apps and users can write: no script runs, no request leaves the origin, the
 // layout holds, and the strings are shown as they are.
 import fs from 'node:fs';
-import { check } from './kit.mjs';
+import { check, until } from './kit.mjs';
 
 /** The 200 strings. */
 export const strings = JSON.parse(fs.readFileSync(new URL('../testdata/hostile.json', import.meta.url), 'utf8'));
@@ -79,15 +79,18 @@ export async function unharmed(kit, page, what) {
   check(!found.links.length, `links of other protocols in ${what}: ${found.links}`);
 }
 
-/** Checks that the screen shows these strings, or so many of them, as they are. */
+/** Waits until the screen shows these strings, or so many of them, as they are: its lists come one after the other. */
 export async function verbatim(page, what, wanted, atLeast = wanted.length) {
-  const missing = await page.evaluate(wanted => {
-    const parts = [...document.querySelectorAll('main, dialog[open]')];
-    const text = parts.map(p => p.textContent).join('\n') + [...document.querySelectorAll('input, textarea')].map(i => i.value).join('\n');
-    return wanted.filter(s => !text.includes(s));
-  }, wanted);
-  const shown = wanted.length - missing.length;
-  check(shown >= atLeast, `${what} shows ${shown} of ${wanted.length} strings; not ${JSON.stringify(missing[0])}`);
+  let missing = wanted;
+  const enough = async () => {
+    missing = await page.evaluate(wanted => {
+      const parts = [...document.querySelectorAll('main, dialog[open]')];
+      const text = parts.map(p => p.textContent).join('\n') + [...document.querySelectorAll('input, textarea')].map(i => i.value).join('\n');
+      return wanted.filter(s => !text.includes(s));
+    }, wanted);
+    return wanted.length - missing.length >= atLeast;
+  };
+  await until(enough, () => `${what}: it shows ${wanted.length - missing.length} of ${wanted.length} strings; not ${JSON.stringify(missing[0])}`);
 }
 
 /** Shows a screen, and checks it. */

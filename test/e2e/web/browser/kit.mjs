@@ -215,12 +215,12 @@ export function check(ok, text) {
   if (!ok) throw new Error(text);
 }
 
-/** Waits until f answers something true. */
+/** Waits until f answers something true; what says what is waited for, or is a function that does in the end. */
 export async function until(f, what) {
   for (const end = Date.now() + within; ;) {
     const got = await f();
     if (got) return got;
-    check(Date.now() < end, 'waited in vain for ' + what);
+    if (Date.now() >= end) throw new Error('waited in vain for ' + (typeof what === 'function' ? what() : what));
     await new Promise(done => {
       setTimeout(done, 100);
     });

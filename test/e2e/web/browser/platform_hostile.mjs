@@ -69,7 +69,7 @@ export const tests = {
     await view(kit, page, '/platform/segments', 'tbody tr', made['names of segments']);
     await view(kit, page, '/platform/domains', 'tbody tr', made['names of domains']);
     await view(kit, page, '/platform/users', 'tbody tr >> nth=9', texts(users));
-    await view(kit, page, '/cells', '.cellcard', made['names of pools']);
+    await view(kit, page, '/cells', 'tbody tr >> nth=99', made['names of pools']);
     await view(kit, page, '/stacks', 'tbody tr');
     await view(kit, page, '/audit', 'tbody tr >> nth=40');
     for (const details of (await page.getByText('Details', { exact: true }).all()).slice(0, 20)) await details.click();
