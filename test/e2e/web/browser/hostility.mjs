@@ -85,12 +85,14 @@ export async function verbatim(page, what, wanted, atLeast = wanted.length) {
   const enough = async () => {
     missing = await page.evaluate(wanted => {
       const parts = [...document.querySelectorAll('main, dialog[open]')];
-      const text = parts.map(p => p.textContent).join('\n') + [...document.querySelectorAll('input, textarea')].map(i => i.value).join('\n');
+      const fields = [...document.querySelectorAll('input, textarea')];
+      const text = [...parts.map(p => p.textContent), ...fields.map(i => i.value)].join('\n');
       return wanted.filter(s => !text.includes(s));
     }, wanted);
     return wanted.length - missing.length >= atLeast;
   };
-  await until(enough, () => `${what}: it shows ${wanted.length - missing.length} of ${wanted.length} strings; not ${JSON.stringify(missing[0])}`);
+  const shown = () => `${wanted.length - missing.length} of ${wanted.length} strings; not ${JSON.stringify(missing[0])}`;
+  await until(enough, () => `${what}: it shows ${shown()}`);
 }
 
 /** Shows a screen, and checks it. */
