@@ -23,22 +23,33 @@ import (
 // PackDroplet makes an image of a droplet, with the root that its containers have here.
 func (i Images) PackDroplet(ctx context.Context, droplet *cf.Droplet, command string, progress func(api.PackStep)) (registry.Image, error) {
 	of := desire.ImageOf(droplet, command)
-	r := packed.Request{
-		Stack: of.RootFS, Own: packed.Archive{Name: "launcher", Write: lifecycle.WriteTar}, Labels: of.Labels,
-		Config:   image.Config{User: of.User, Env: of.Env, Entrypoint: of.Entrypoint, Cmd: of.Cmd, WorkingDir: of.Workdir},
-		Progress: func(what string, done, total int64) { progress(api.PackStep{What: what, Done: done, Total: total}) },
+	r, err := i.request(of.RootFS, of.Layers)
+	if err != nil {
+		return registry.Image{}, err
 	}
+	r.Labels, r.Config = of.Labels, image.Config{User: of.User, Env: of.Env, Entrypoint: of.Entrypoint, Cmd: of.Cmd, WorkingDir: of.Workdir}
+	r.Progress = func(what string, done, total int64) { progress(api.PackStep{What: what, Done: done, Total: total}) }
 	for _, p := range of.Ports {
 		r.Config.ExposedPorts = append(r.Config.ExposedPorts, strconv.Itoa(int(p.Port))+"/"+p.Protocol)
 	}
-	for _, l := range of.Layers {
-		archive, err := i.Blobs.Path(droplet.Digest)
-		if err != nil {
-			return registry.Image{}, err
-		}
-		r.Layers = append(r.Layers, layer.Layer{Digest: droplet.Digest, Archive: archive, Dest: l.Dest, UID: contract.VcapID, GID: contract.VcapID})
-	}
 	return i.Roots.Packed.Pack(ctx, r)
+}
+
+// request asks for an image of a root with layers that are blobs of apps, and the programs of the lifecycle.
+func (i Images) request(rootFS string, layers []lrp.Layer) (packed.Request, error) {
+	r := packed.Request{Stack: rootFS, Own: packed.Archive{Name: "launcher", Write: lifecycle.WriteTar}}
+	for _, l := range layers {
+		digest, blob := strings.CutPrefix(l.From, lrp.BlobScheme)
+		if !blob {
+			return r, fmt.Errorf("no image can be made of %s", l.From)
+		}
+		archive, err := i.Blobs.Path(digest)
+		if err != nil {
+			return r, err
+		}
+		r.Layers = append(r.Layers, layer.Layer{Digest: digest, Archive: archive, Dest: l.Dest, UID: contract.VcapID, GID: contract.VcapID})
+	}
+	return r, nil
 }
 
 // tellAfter is how long a layer may take in silence.
@@ -47,7 +58,10 @@ const tellAfter = time.Second
 // PackRoot makes an image of what a container of this machine would have for its root: its stack or image with its layers, and
 // the programs of the lifecycle. It tells of each layer that takes more than a moment.
 func (i Images) PackRoot(ctx context.Context, of lrp.RunInfo, tell func(what string)) (registry.Image, error) {
-	r := packed.Request{Stack: of.RootFS, Own: packed.Archive{Name: "launcher", Write: lifecycle.WriteTar}}
+	r, err := i.request(of.RootFS, of.Layers)
+	if err != nil {
+		return registry.Image{}, err
+	}
 	begun, told := map[string]time.Time{}, map[string]bool{}
 	r.Progress = func(what string, _, _ int64) {
 		if begun[what].IsZero() {
@@ -56,17 +70,6 @@ func (i Images) PackRoot(ctx context.Context, of lrp.RunInfo, tell func(what str
 			told[what] = true
 			tell(what)
 		}
-	}
-	for _, l := range of.Layers {
-		digest, blob := strings.CutPrefix(l.From, lrp.BlobScheme)
-		if !blob {
-			return registry.Image{}, fmt.Errorf("no image can be made of %s", l.From)
-		}
-		archive, err := i.Blobs.Path(digest)
-		if err != nil {
-			return registry.Image{}, err
-		}
-		r.Layers = append(r.Layers, layer.Layer{Digest: digest, Archive: archive, Dest: l.Dest, UID: contract.VcapID, GID: contract.VcapID})
 	}
 	return i.Roots.Packed.Pack(ctx, r)
 }

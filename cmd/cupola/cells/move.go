@@ -14,6 +14,8 @@ import (
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
 	"cupola/runtime/fault"
+	"cupola/runtime/lrp"
+	"cupola/store/cf"
 )
 
 type moveCmd struct {
@@ -104,19 +106,12 @@ func (m *move) leads(p poolView) bool {
 		}
 	}
 	for _, c := range m.cells {
-		if c.suits(require, disallow) != (c.ID == m.to.ID) {
+		cell := lrp.Cell{Tags: c.Tags, RequiredTags: c.Required}
+		if cell.Suits(lrp.Constraint{Require: require, Disallow: disallow}) != (c.ID == m.to.ID) {
 			return false
 		}
 	}
 	return true
-}
-
-// suits reports whether a cell may run what requires and disallows tags, as lrp.Cell's Suits does.
-func (c cellView) suits(require, disallow []string) bool {
-	all := func(want, of []string) bool {
-		return !slices.ContainsFunc(want, func(tag string) bool { return !has(of, tag) })
-	}
-	return all(require, c.Tags) && all(c.Required, require) && !slices.ContainsFunc(disallow, func(tag string) bool { return has(c.Tags, tag) })
 }
 
 func has(list []string, tag string) bool {
@@ -162,9 +157,6 @@ func (m *move) place(ctx context.Context, where spaceArg) error {
 	return m.Call(ctx, "POST", "/v3/placement_pools/"+pools[i].GUID+"/relationships/spaces", capi.Doc{"data": []capi.Doc{{"guid": m.space}}}, nil)
 }
 
-// sharedSegment is the GUID of the isolation segment that what has no other is in: Cloud Controller's.
-const sharedSegment = "933b4c58-120b-499a-b85d-4b6fc9e2903b"
-
 // findSegments finds the isolation segment of the space, else of its org, and the others.
 func (m *move) findSegments(ctx context.Context) error {
 	type resource struct {
@@ -190,7 +182,7 @@ func (m *move) findSegments(ctx context.Context) error {
 	all, err := capi.List[resource](ctx, m.Client, "/v3/isolation_segments?per_page=5000")
 	for _, s := range all {
 		switch s.GUID {
-		case sharedSegment:
+		case cf.SharedSegment:
 		case own:
 			m.segment = []string{s.Name}
 		default:
