@@ -75,7 +75,7 @@ type reach struct {
 func newReach(r lrp.Reach) (out reach, faults error) {
 	out = reach{egress: map[string][]network.Rule{}, routes: map[string][]lrp.NetworkPolicy{}}
 	for group, rules := range r.Egress {
-		list, err := egressRules(rules)
+		list, err := EgressRules(rules)
 		if err != nil {
 			faults = errors.Join(faults, fmt.Errorf("%s: %w", group, err))
 			continue

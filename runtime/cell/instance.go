@@ -41,7 +41,7 @@ type instance struct {
 
 func newInstance(c *Cell, spec lrp.Container) *instance {
 	i := &instance{cell: c, spec: stripped(spec), dir: filepath.Join(c.cfg.Dir, spec.GUID)}
-	i.egress, i.badEgress = egressRules(spec.Egress)
+	i.egress, i.badEgress = EgressRules(spec.Egress)
 	i.halt, i.requestStop = context.WithCancel(context.Background())
 	i.limiter = logs.NewLimiter(spec.LogRateLimitByte)
 	i.frost = newFrost()

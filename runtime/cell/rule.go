@@ -8,9 +8,9 @@ import (
 	"cupola/runtime/network"
 )
 
-// egressRules turns CF's rules into the network's. What they say of IPv6 is
+// EgressRules turns CF's rules into the network's. What they say of IPv6 is
 // left out: containers have IPv4 addresses alone.
-func egressRules(rules []lrp.EgressRule) ([]network.Rule, error) {
+func EgressRules(rules []lrp.EgressRule) ([]network.Rule, error) {
 	var all []network.Rule
 	for _, r := range rules {
 		rule, err := egressRule(r)

@@ -43,7 +43,7 @@ func TestEgressRules(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := egressRules([]lrp.EgressRule{tt.rule})
+			got, err := EgressRules([]lrp.EgressRule{tt.rule})
 			if diff := cmp.Diff(tt.want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 				t.Error(diff)
 			}

@@ -32,6 +32,23 @@ type Range struct{ From, To netip.Addr }
 // PortRange is all ports from From to To, both included.
 type PortRange struct{ From, To uint16 }
 
+// Prefixes are the blocks of addresses that together are the range, in order.
+func (r Range) Prefixes() (all []netip.Prefix) {
+	for from := r.From; from.IsValid() && !r.To.Less(from); {
+		block := netip.PrefixFrom(from, from.BitLen())
+		for block.Bits() > 0 {
+			wider := netip.PrefixFrom(from, block.Bits()-1)
+			if wider.Masked().Addr() != from || r.To.Less(rangeOf(wider).To) {
+				break
+			}
+			block = wider
+		}
+		all = append(all, block)
+		from = rangeOf(block).To.Next()
+	}
+	return all
+}
+
 // sparesHost reports whether the rule allows whole networks, and so not the host.
 func (r Rule) sparesHost() bool {
 	return len(r.Ports) == 0 && slices.ContainsFunc(r.Destinations, func(d Range) bool { return d.From != d.To })

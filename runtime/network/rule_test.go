@@ -45,6 +45,25 @@ func TestParseDestination(t *testing.T) {
 	}
 }
 
+func TestPrefixes(t *testing.T) {
+	for s, want := range map[string]string{
+		"10.0.0.1":                "10.0.0.1/32",
+		"10.1.2.3/8":              "10.0.0.0/8",
+		"0.0.0.0-255.255.255.255": "0.0.0.0/0",
+		"0.0.0.0-9.255.255.255":   "0.0.0.0/5 8.0.0.0/7",
+		"10.0.0.1-10.0.0.6":       "10.0.0.1/32 10.0.0.2/31 10.0.0.4/31 10.0.0.6/32",
+		"255.255.255.254/31":      "255.255.255.254/31",
+	} {
+		var got []string
+		for _, p := range ranges(t, s)[0].Prefixes() {
+			got = append(got, p.String())
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %s; want %s", s, got, want)
+		}
+	}
+}
+
 func FuzzParseDestination(f *testing.F) {
 	for _, s := range []string{"10.0.0.0/8", "1.1.1.1-2.2.2.2", "1.1.1.1,3.3.3.3/31"} {
 		f.Add(s)
@@ -54,6 +73,12 @@ func FuzzParseDestination(f *testing.F) {
 		all, err := ParseDestination(s)
 		if err != nil {
 			return
+		}
+		for _, r := range all {
+			blocks := r.Prefixes()
+			if rangeOf(blocks[0]).From != r.From || rangeOf(blocks[len(blocks)-1]).To != r.To || len(blocks) > 62 {
+				t.Errorf("%q: %v is the blocks %v", s, r, blocks)
+			}
 		}
 		for _, r := range within(all, subnet) {
 			if !r.From.IsValid() || r.To.Less(r.From) {

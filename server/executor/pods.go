@@ -72,6 +72,17 @@ func (e *Executor) AllContainers() []lrp.ContainerStatus {
 	return all
 }
 
+// Adopted is closed once the cell of this machine knows the containers that survived.
+func (e *Executor) Adopted() <-chan struct{} { return e.Cell.Adopted() }
+
+// SetReach sets what the containers of all cells may connect to.
+func (e *Executor) SetReach(ctx context.Context, r lrp.Reach) error {
+	for _, p := range e.Pods {
+		p.SetReach(r)
+	}
+	return e.Cell.SetReach(ctx, r)
+}
+
 // Stats is what a container uses, on whichever cell it is.
 func (e *Executor) Stats(guid string) (lrp.Stats, bool) {
 	if p := e.podsWith(guid); p != nil {

@@ -22,6 +22,8 @@ const (
 	ownerKey       = instancePrefix + "owner"
 	appKey         = instancePrefix + "app"
 	indexKey       = instancePrefix + "index"
+	egressKey      = instancePrefix + "egress" // what a pod may connect to
+	policyKey      = instancePrefix + "policy-group"
 	recordKey      = instancePrefix + "container"
 )
 
@@ -199,6 +201,11 @@ func (p *instancePod) meta(name string) doc {
 	labels := doc{managedBy: "cupola", cellKey: p.o.Cell, ownerKey: p.o.Owner}
 	if len(p.Log.GUID) <= 63 && qualified.MatchString(p.Log.GUID) {
 		labels[appKey] = p.Log.GUID
+	}
+	groups := ReachGroupsOf(p.RunInfo)
+	labels[egressKey] = groups.Egress
+	if groups.Policy != "" {
+		labels[policyKey] = groups.Policy
 	}
 	if p.Kind == lrp.KindInstance {
 		labels[indexKey] = strconv.Itoa(p.Index)

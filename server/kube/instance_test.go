@@ -25,6 +25,7 @@ func exampleContainer() lrp.Container {
 				Readiness: []lrp.Check{{Type: lrp.CheckHTTP, Port: 8080, Path: "/ready", Interval: 1500 * time.Millisecond, InvocationTimeout: 2 * time.Second}},
 			},
 			StartTimeout: time.Minute, MemoryMB: 256, DiskMB: 1024, CPUWeight: 3, LogRateLimitByte: -1, Ports: []uint16{8080, 9000},
+			EgressGroup: "running/3cb93aaf-7d9c-4e1e-9a36-0cb1a6d2b111", PolicyGroup: "f25e0bcd-2be3-4e8a-9d0c-4cd3a3a9a3a1",
 			Log: lrp.LogTarget{GUID: "f25e0bcd-2be3-4e8a-9d0c-4cd3a3a9a3a1", Source: "APP/PROC/WEB", Instance: "2", Tags: map[string]string{"app_name": "shop"}},
 		},
 	}

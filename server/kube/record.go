@@ -21,6 +21,9 @@ type recordText struct {
 	MaxPids     int               `json:"max_pids,omitempty"`
 	LogRate     int64             `json:"log_rate"`
 	Require     []string          `json:"require,omitempty"`
+	EgressGroup string            `json:"egress_group,omitempty"`
+	Egress      []lrp.EgressRule  `json:"egress,omitempty"` // without a group
+	PolicyGroup string            `json:"policy_group,omitempty"`
 	Log         lrp.LogTarget     `json:"log"`
 	FilesDigest string            `json:"files_digest,omitempty"`
 	Files       map[string]string `json:"files,omitempty"`
@@ -31,14 +34,19 @@ type recordText struct {
 
 // recorded is c without its secrets, and without what no successor of the daemon needs.
 func recorded(c lrp.Container) recordText {
-	return recordText{GUID: c.GUID, Kind: c.Kind, Domain: c.Domain, ProcessGUID: c.ProcessGUID, Index: c.Index, CellID: c.CellID, RootFS: c.RootFS,
-		MemoryMB: c.MemoryMB, DiskMB: c.DiskMB, MaxPids: c.MaxPids, LogRate: c.LogRateLimitByte, Require: c.Constraint.Require, Log: c.Log}
+	t := recordText{GUID: c.GUID, Kind: c.Kind, Domain: c.Domain, ProcessGUID: c.ProcessGUID, Index: c.Index, CellID: c.CellID, RootFS: c.RootFS,
+		MemoryMB: c.MemoryMB, DiskMB: c.DiskMB, MaxPids: c.MaxPids, LogRate: c.LogRateLimitByte, Require: c.Constraint.Require,
+		EgressGroup: c.EgressGroup, PolicyGroup: c.PolicyGroup, Log: c.Log}
+	if c.EgressGroup == "" {
+		t.Egress = c.Egress
+	}
+	return t
 }
 
 func (t recordText) container() lrp.Container {
 	return lrp.Container{GUID: t.GUID, Kind: t.Kind, Domain: t.Domain, ProcessGUID: t.ProcessGUID, Index: t.Index, CellID: t.CellID,
 		RunInfo: lrp.RunInfo{RootFS: t.RootFS, MemoryMB: t.MemoryMB, DiskMB: t.DiskMB, MaxPids: t.MaxPids, LogRateLimitByte: t.LogRate,
-			Constraint: lrp.Constraint{Require: t.Require}, Log: t.Log}}
+			Constraint: lrp.Constraint{Require: t.Require}, EgressGroup: t.EgressGroup, Egress: t.Egress, PolicyGroup: t.PolicyGroup, Log: t.Log}}
 }
 
 func (r Record) text() (string, error) {

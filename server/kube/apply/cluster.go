@@ -105,6 +105,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"CronJob":               {Group: "batch", Version: "v1", Resource: "cronjobs"},
 	"Job":                   {Group: "batch", Version: "v1", Resource: "jobs"},
 	"Ingress":               {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+	"NetworkPolicy":         {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
 	"HTTPRoute":             {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -40,6 +41,8 @@ type Config struct {
 	Dir      string   // how far logs were read; made 0700
 	Cluster  Cluster
 	Pulls    *Pulls // nil where the cluster runs images of other registries alone
+	// Addresses are those that the router connects from; nil: those of this machine.
+	Addresses func() []netip.Addr
 	// Logs, Events and Freed are as in cell.Config.
 	Logs    func(lrp.LogLine)
 	LogTags map[string]string
@@ -50,10 +53,11 @@ type Config struct {
 
 // Cell runs containers as pods.
 type Cell struct {
-	cfg     Config
-	pods    kube.InstanceOptions
-	running sync.WaitGroup
-	usage   usages
+	cfg      Config
+	pods     kube.InstanceOptions
+	running  sync.WaitGroup
+	usage    usages
+	policies *policies
 
 	mu        sync.Mutex
 	ctx       context.Context // of Run; nil before it
@@ -74,7 +78,12 @@ func New(cfg Config) (*Cell, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
 	}
-	return &Cell{cfg: cfg, pods: kube.InstanceOptions{Cell: cfg.Presence.ID, Owner: cfg.Owner}, instances: map[string]*instance{}, nodes: map[string]kube.Room{}}, nil
+	if cfg.Addresses == nil {
+		cfg.Addresses = addresses
+	}
+	c := &Cell{cfg: cfg, pods: kube.InstanceOptions{Cell: cfg.Presence.ID, Owner: cfg.Owner}, instances: map[string]*instance{}, nodes: map[string]kube.Room{}}
+	c.policies = newPolicies(c)
+	return c, nil
 }
 
 // Run follows the pods and nodes until ctx ends. Pods go on running.
@@ -85,6 +94,7 @@ func (c *Cell) Run(ctx context.Context) error {
 	c.running.Go(fault.Func("podcell", func() {
 		_ = c.cfg.Cluster.Follow(ctx, apply.Following{Kind: "Node", Begin: func() {}, All: c.allNodes, Changed: c.node, Gone: c.nodeGone, Reached: c.nodesReached})
 	}))
+	c.running.Go(fault.Func("podcell", func() { c.policies.run(ctx) }))
 	err := c.cfg.Cluster.Follow(ctx, apply.Following{Kind: "Pod", Selector: c.pods.Selector(), Begin: c.begin, All: c.all, Changed: c.pod, Gone: c.gone, Reached: c.reach})
 	c.running.Wait()
 	if ctx.Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -25,17 +26,20 @@ type doc = map[string]any
 type cluster struct {
 	mu      sync.Mutex
 	objects map[string]map[string]kube.Object // by kind and name
-	changes []chan func(apply.Following)      // to who follows pods
+	changes []chan func(apply.Following)      // to who follows pods or policies
 	logs    map[string]*podLog
 	down    error // of all requests
-	refuses error // of pods
+	refuses error // of objects of the kind refused
+	refused string
+	hidden  error    // of lists of policies
+	made    []string // the kinds of objects, in order
 	events  []kube.Object
 	grace   map[string]time.Duration // of pods that were removed
 	calls   map[string]int
 }
 
 func newCluster() *cluster {
-	return &cluster{objects: map[string]map[string]kube.Object{"Pod": {}, "Secret": {}, "Node": {}}, logs: map[string]*podLog{}, grace: map[string]time.Duration{}, calls: map[string]int{}}
+	return &cluster{objects: map[string]map[string]kube.Object{"Pod": {}, "Secret": {}, "Node": {}, "NetworkPolicy": {}}, refused: "Pod", logs: map[string]*podLog{}, grace: map[string]time.Duration{}, calls: map[string]int{}}
 }
 
 // call counts a request, and fails it while the cluster is down.
@@ -50,25 +54,32 @@ func (c *cluster) Create(_ context.Context, o kube.Object) error {
 	if err := c.call("create"); err != nil {
 		return err
 	}
-	if o.Kind() == "Pod" && c.refuses != nil {
+	if o.Kind() == c.refused && c.refuses != nil {
 		return c.refuses
 	}
+	if c.objects[o.Kind()][o.Name()] != nil {
+		return nil
+	}
+	c.made = append(c.made, o.Kind())
 	c.objects[o.Kind()][o.Name()] = o
 	c.changed(o)
 	return nil
 }
 
-// changed tells of a pod. The caller has mu.
+// changed tells of an object. The caller has mu.
 func (c *cluster) changed(o kube.Object) {
-	if o.Kind() == "Pod" {
-		copied := maps.Clone(o)
-		c.tell(func(f apply.Following) { f.Changed(copied) })
-	}
+	copied := maps.Clone(o)
+	c.tell(o.Kind(), func(f apply.Following) { f.Changed(copied) })
 }
 
-func (c *cluster) tell(f func(apply.Following)) {
+// tell tells those who follow a kind.
+func (c *cluster) tell(kind string, tell func(apply.Following)) {
 	for _, to := range c.changes {
-		to <- f
+		to <- func(f apply.Following) {
+			if f.Kind == kind {
+				tell(f)
+			}
+		}
 	}
 }
 
@@ -119,8 +130,8 @@ func (c *cluster) Remove(_ context.Context, kind, name string, grace time.Durati
 func (c *cluster) take(kind, name string) {
 	o := c.objects[kind][name]
 	delete(c.objects[kind], name)
-	if kind == "Pod" && o != nil {
-		c.tell(func(f apply.Following) { f.Gone(o) })
+	if o != nil {
+		c.tell(kind, func(f apply.Following) { f.Gone(o) })
 	}
 }
 
@@ -148,11 +159,16 @@ func (c *cluster) Follow(ctx context.Context, f apply.Following) error {
 			return ctx.Err()
 		}
 	}
+	if c.hidden != nil && f.Kind == "NetworkPolicy" {
+		f.Reached(false, c.hidden)
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	f.Begin()
 	changes := make(chan func(apply.Following), 100)
 	c.mu.Lock()
 	all := slices.Collect(maps.Values(c.objects[f.Kind]))
-	if f.Kind == "Pod" {
+	if f.Kind != "Node" {
 		c.changes = append(c.changes, changes)
 	}
 	c.mu.Unlock()
@@ -302,11 +318,25 @@ func (c *cluster) waits(pod, reason string) {
 func (c *cluster) left() (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, all := range c.objects {
-		names = append(names, slices.Collect(maps.Keys(all))...)
+	for kind, all := range c.objects {
+		if kind != "NetworkPolicy" {
+			names = append(names, slices.Collect(maps.Keys(all))...)
+		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// policies are what the NetworkPolicies are made of.
+func (c *cluster) policies() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []string
+	for _, o := range c.objects["NetworkPolicy"] {
+		all = append(all, o.Text("metadata", "annotations", "cupola.dev/for"))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 // world is a cell in a test, and what it tells.
@@ -332,7 +362,7 @@ func run(t *testing.T, c *cluster, dir string) *world {
 		return w.pack(ctx)
 	},
 		registry: registry.Registry{Address: "192.0.2.1:5443"}}
-	w.Cell, err = New(Config{Presence: lrp.Cell{ID: "edge"}, Owner: "me", Dir: dir, Cluster: c, Pulls: pulls, Logs: w.log, Events: w.event, Freed: func() {
+	w.Cell, err = New(Config{Presence: lrp.Cell{ID: "edge"}, Owner: "me", Dir: dir, Cluster: c, Pulls: pulls, Addresses: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("192.0.2.1")} }, Logs: w.log, Events: w.event, Freed: func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.freed++
@@ -340,6 +370,7 @@ func run(t *testing.T, c *cluster, dir string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.SetReach(exampleReach())
 	var ctx context.Context
 	ctx, w.end = context.WithCancel(t.Context())
 	go func() {
@@ -389,4 +420,10 @@ func container(guid string) lrp.Container {
 	return lrp.Container{GUID: guid, Kind: lrp.KindInstance, ProcessGUID: "p", RunInfo: lrp.RunInfo{
 		RootFS: "docker://registry.example.com/web:1", Action: lrp.Run{Path: "/web"}.Action(), MemoryMB: 64, LogRateLimitByte: -1, Env: []lrp.EnvVar{{Name: "A", Value: "b"}},
 		Files: []lrp.File{{Path: "db/type", Content: []byte("x")}}, Log: lrp.LogTarget{GUID: "app", Source: "APP/PROC/WEB", Tags: map[string]string{"app_name": "shop"}}}}
+}
+
+func (c *cluster) called(name string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[name]
 }

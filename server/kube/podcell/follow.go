@@ -45,6 +45,7 @@ func (c *Cell) all(pods []kube.Object) {
 	c.mu.Unlock()
 	c.forgetGone()
 	c.removeLeft(left, stay)
+	c.policies.changed()
 }
 
 // removeLeft removes the Secrets of pods that do not stay.

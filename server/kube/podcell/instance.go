@@ -189,20 +189,23 @@ func (i *instance) create(ctx context.Context, objects kube.RenderedInstance) bo
 	if len(objects.Dropped) > 0 {
 		i.errorf("Kubernetes accepts no variables named %s: they are left out", strings.Join(objects.Dropped, ", "))
 	}
+	err := i.cell.policies.before(ctx, i)
 	for _, o := range append(objects.Secrets, objects.Pod) {
-		err := i.retry(ctx, func(ctx context.Context) error { return i.cell.cfg.Cluster.Create(ctx, o) })
-		switch {
-		case err == nil:
-			continue
-		case ctx.Err() != nil:
-			return false
-		case i.stopped():
-			i.clear(ctx)
-			i.finish(lrp.Exit{Stopped: true, Failed: i.isTask()})
-		default:
-			i.clear(ctx)
-			i.refuse(err)
+		if err == nil {
+			err = i.retry(ctx, func(ctx context.Context) error { return i.cell.cfg.Cluster.Create(ctx, o) })
 		}
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return false
+	case i.stopped():
+		i.clear(ctx)
+		i.finish(lrp.Exit{Stopped: true, Failed: i.isTask()})
+		return false
+	default:
+		i.clear(ctx)
+		i.refuse(err)
 		return false
 	}
 	i.cell.mu.Lock()

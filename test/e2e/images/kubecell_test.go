@@ -35,6 +35,7 @@ func TestAppOnKubernetesCell(t *testing.T) {
 	}
 	checkUsage(t, d)
 	checkTask(t, d)
+	checkPolicies(t, d, n)
 
 	d.ScaleTo("shop", 3)
 	was := e2e.GUIDs(d.Running("shop", "web", 3))
@@ -69,6 +70,7 @@ func TestAppOnKubernetesCell(t *testing.T) {
 
 	d.Deleted("shop")
 	n.Until("nothing is left of the apps", func() bool { return len(n.List("v1", "Pod"))+len(n.List("v1", "Secret")) == 0 })
+	n.Until("no policy is left", func() bool { return len(policiesOf(n)) == 0 })
 }
 
 // placeOn makes the apps of the space run on the cell.
@@ -116,6 +118,34 @@ func checkTask(t *testing.T, d *e2e.Daemon) {
 		}
 		return fmt.Sprintf("the task is %+v", task)
 	})
+}
+
+// checkPolicies waits until security groups and network policies are what the cluster has. Its
+// network plugin does not enforce them.
+func checkPolicies(t *testing.T, d *e2e.Daemon, n *kubetest.Node) {
+	t.Helper()
+	app := d.App("shop")
+	d.API("POST", "/v3/security_groups", e2e.Doc{"name": "billing", "globally_enabled": e2e.Doc{"running": true},
+		"rules": []e2e.Doc{{"protocol": "tcp", "destination": "192.0.2.7-192.0.2.8", "ports": "9000-9010"}, {"protocol": "icmp", "destination": "192.0.2.9", "type": 8, "code": 0}}}, nil)
+	d.API("POST", "/networking/v1/external/policies", e2e.Doc{"policies": []e2e.Doc{{"source": e2e.Doc{"id": app},
+		"destination": e2e.Doc{"id": app, "protocol": "tcp", "ports": e2e.Doc{"start": 8080, "end": 8090}}}}}, nil)
+	e2e.Eventually(t, kubetest.Patience, func() string {
+		all := policiesOf(n)
+		text := fmt.Sprint(all)
+		if len(all) == 3 && strings.Contains(text, "cidr:192.0.2.7/32") && strings.Contains(text, "endPort:9010") && !strings.Contains(text, "192.0.2.9") &&
+			strings.Contains(text, "endPort:8090 port:8080") && strings.Contains(text, "cidr:"+n.Host()+"/32") {
+			return ""
+		}
+		return fmt.Sprintf("the policies are %v", text)
+	})
+}
+
+// policiesOf are the specs of all policies that the cluster has.
+func policiesOf(n *kubetest.Node) (all []map[string]any) {
+	for _, o := range n.List("networking.k8s.io/v1", "NetworkPolicy") {
+		all = append(all, o.Map("spec"))
+	}
+	return all
 }
 
 // checkKills kills the daemon while instances come and go: there is no pod without a row
