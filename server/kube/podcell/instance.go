@@ -491,6 +491,7 @@ func (i *instance) done() {
 	i.over = true
 	i.mu.Unlock()
 	i.cell.forgetGone()
+	i.cell.policies.release()
 	i.cell.freed()
 }
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"cupola/runtime/cell"
 	"cupola/runtime/fault"
@@ -34,6 +35,26 @@ type policies struct {
 	between map[string][]lrp.NetworkPolicy // by the label of either side
 	routers []netip.Addr
 	there   map[string]bool // by name: whether it says what it was made with
+	resting bool            // run will be woken for what instances left
+}
+
+// rest is how long policies are kept for the instances that take the place of others.
+const rest = 5 * time.Second
+
+// release notes that an instance needs its policies no longer.
+func (p *policies) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.resting {
+		return
+	}
+	p.resting = true
+	time.AfterFunc(rest, func() {
+		p.mu.Lock()
+		p.resting = false
+		p.mu.Unlock()
+		p.changed()
+	})
 }
 
 func newPolicies(c *Cell) *policies {

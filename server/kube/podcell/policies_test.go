@@ -64,8 +64,6 @@ func TestPolicies(t *testing.T) {
 			w.Stop(guid)
 		}
 		settle(time.Minute)
-		w.SetReach(reach)
-		settle(time.Second)
 		if got := c.policies(); got != "" || len(c.left()) > 0 {
 			t.Errorf("got the policies %q without a pod; left: %v", got, c.left())
 		}
