@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cupola/runtime/cell/conformance"
 	"cupola/runtime/container"
 	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
@@ -106,12 +107,12 @@ func testRealActions(t *testing.T, kind container.Kind) {
 		lrp.Upload{From: "in/file", To: "blob:copy"}.Action(),
 		do("exit", "9").Action())
 	c.Start(spec)
-	eventually(t, "end", func() bool { return len(c.Containers()) == 0 })
+	conformance.Eventually(t, "end", func() bool { return len(c.Containers()) == 0 })
 	want := lrp.Exit{Code: 9, Failed: true, Reason: "TASK: Exited with status 9"}
-	if diff := cmp.Diff(want, exitOf(r, "g")); diff != "" {
+	if diff := cmp.Diff(want, r.Exit("g")); diff != "" {
 		t.Error(diff)
 	}
-	out := strings.Join(r.output(), "\n") + "\n"
+	out := strings.Join(r.Output(), "\n") + "\n"
 	for _, line := range []string{
 		"TASK: setting up\nTASK: setup;\nTASK: Exit status 0\nTASK: set up\n", "TASK: Downloading it...\n", "TASK: Downloaded it (", "TASK: Exit status 3\n",
 		"TASK: setup;first;\n", "TASK: nofile 1000 1000 <nil>\n", "TASK: nproc 77 77 <nil>\n", "TASK: Uploading log...\n", "TASK: Uploaded log (17B)\n",
@@ -151,14 +152,14 @@ func testRealEnds(t *testing.T, kind container.Kind) {
 	for guid, tt := range tests {
 		c.Start(realTask(w, strings.ReplaceAll(guid, " ", "-"), tt.action))
 	}
-	eventually(t, "end", func() bool { return len(c.Containers()) == 0 })
+	conformance.Eventually(t, "end", func() bool { return len(c.Containers()) == 0 })
 	for guid, tt := range tests {
-		if diff := cmp.Diff(tt.want, exitOf(r, strings.ReplaceAll(guid, " ", "-"))); diff != "" {
+		if diff := cmp.Diff(tt.want, r.Exit(strings.ReplaceAll(guid, " ", "-"))); diff != "" {
 			t.Errorf("%s: %s", guid, diff)
 		}
 	}
 	if t.Failed() {
-		t.Log(strings.Join(r.output(), "\n"))
+		t.Log(strings.Join(r.Output(), "\n"))
 	}
 }
 
@@ -174,15 +175,15 @@ func testRealLayers(t *testing.T, kind container.Kind) {
 			lrp.Layer{Source: own.source(), Dest: "/own", Exclusive: true})
 		spec.CachedDependencies = []lrp.CachedDependency{{Source: dependency.source(), To: "/dep"}}
 		c.Start(spec)
-		r.find(t, guid, lrp.EventRunning)
+		r.Find(t, guid, lrp.EventRunning)
 		for _, line := range []string{"/shared/f -rw-r--r-- 2000 2000 <nil> not-a-directory", "/own/f -rw-r--r-- 2000 2000 <nil>", "/dep/f -rw-r--r-- 0 0 read-only-file-system"} {
-			eventually(t, line, func() bool { return strings.Count(strings.Join(r.output(), "\n"), line) >= 1+strings.Index("ab", guid) })
+			conformance.Eventually(t, line, func() bool { return strings.Count(strings.Join(r.Output(), "\n"), line) >= 1+strings.Index("ab", guid) })
 		}
 	}
 	if shared.asked != 1 || dependency.asked != 1 || own.asked != 2 {
 		t.Errorf("got %d, %d and %d downloads; want one of what is shared, and one for each container of the other", shared.asked, dependency.asked, own.asked)
 	}
-	r.wantLine(t, "Downloaded base (")
+	r.WantLine(t, "Downloaded base (")
 }
 
 func TestRealMonitor(t *testing.T) { eachKind(t, testRealMonitor) }
@@ -193,13 +194,13 @@ func testRealMonitor(t *testing.T, kind container.Kind) {
 	check := lrp.Run{Path: contract.Helper, Args: []string{"healthcheck", "-port=8080"}}
 	spec.Monitor, spec.StartTimeout = lrp.Within(20e9, lrp.Parallel(check.Action())), 60e9
 	c.Start(spec)
-	r.find(t, "g", lrp.EventReady)
-	r.wantLine(t, "CELL: Container became healthy")
+	r.Find(t, "g", lrp.EventReady)
+	r.WantLine(t, "CELL: Container became healthy")
 	never := w.instance("h", "sleep", "1h")
 	never.Monitor, never.StartTimeout = check.Action(), 5e9 // enough for a check on a busy machine
 	c.Start(never)
-	eventually(t, "end", func() bool { return exitOf(r, "h").Failed })
-	if got := exitOf(r, "h").Reason; !strings.HasPrefix(got, "Instance never healthy after ") || !strings.Contains(got, "8080") {
+	conformance.Eventually(t, "end", func() bool { return r.Exit("h").Failed })
+	if got := r.Exit("h").Reason; !strings.HasPrefix(got, "Instance never healthy after ") || !strings.Contains(got, "8080") {
 		t.Errorf("got %q; want what the check has written", got)
 	}
 }
@@ -224,27 +225,27 @@ func testRealFiles(t *testing.T, kind container.Kind) {
 	for _, s := range []lrp.Container{spec, other, none} {
 		c.order(t, order{Start: &s})
 	}
-	c.wantLine(t, "follow: 0 and 0")
-	c.wantLine(t, "/etc/cf-service-bindings/db drwxr-xr-x 0 0 is-a-directory read-only-file-system")
-	c.wantLine(t, "/etc/cf-service-bindings/db/user -r--r----- 0 2000 read-only-file-system not-a-directory")
+	c.WantLine(t, "follow: 0 and 0")
+	c.WantLine(t, "/etc/cf-service-bindings/db drwxr-xr-x 0 0 is-a-directory read-only-file-system")
+	c.WantLine(t, "/etc/cf-service-bindings/db/user -r--r----- 0 2000 read-only-file-system not-a-directory")
 	c.order(t, order{For: "g", Files: set(1)})
-	c.wantLine(t, "follow: 1 and 1")
-	c.find(t, "n", lrp.EventRunning) // the next daemon takes over what runs
+	c.WantLine(t, "follow: 1 and 1")
+	c.Find(t, "n", lrp.EventRunning) // the next daemon takes over what runs
 	c.kill()
 	c = w.spawn(t)
 	for n := range 100 {
 		c.order(t, order{For: "g", Files: set(n + 2)})
 	}
-	c.wantLine(t, "follow: 101 and 101")
-	for _, line := range c.output() {
+	c.WantLine(t, "follow: 101 and 101")
+	for _, line := range c.Output() {
 		if a, b, ok := strings.Cut(strings.TrimPrefix(line, "APP/PROC/WEB: follow: "), " and "); ok && a != b {
 			t.Errorf("got %q; want files of one set", line)
 		}
 	}
 	c.order(t, order{For: "n", Files: set(1)})
-	c.wantLine(t, "SetFiles: instance has no volume mounted files")
+	c.WantLine(t, "SetFiles: instance has no volume mounted files")
 	c.order(t, order{For: "gone", Files: set(1)})
-	c.wantLine(t, "SetFiles: instance is not running")
+	c.WantLine(t, "SetFiles: instance is not running")
 	c.end(t)
 }
 
@@ -256,12 +257,12 @@ func testRealIdentity(t *testing.T, kind container.Kind) {
 		"/etc/cf-instance-credentials/instance.crt", "/etc/cf-instance-credentials/instance.key", "/etc/cf-system-certificates/trusted-ca-1.crt")
 	spec.OrganizationalUnits, spec.SystemCertificatesPath = []string{"app:a", "space:s"}, "/etc/cf-system-certificates"
 	c.Start(spec)
-	address := r.find(t, "g", lrp.EventRunning).Address
+	address := r.Find(t, "g", lrp.EventRunning).Address
 	for _, line := range []string{"CF_INSTANCE_CERT=/etc/cf-instance-credentials/instance.crt", "CF_INSTANCE_KEY=/etc/cf-instance-credentials/instance.key", "CF_SYSTEM_CERT_PATH=/etc/cf-system-certificates", "/etc/cf-system-certificates/trusted-ca-1.crt: "} {
-		r.wantLine(t, line)
+		r.WantLine(t, line)
 	}
 	shown := func(name string) []byte {
-		lines := r.output()
+		lines := r.Output()
 		n := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, name+": ") })
 		_, text, _ := strings.Cut(lines[n], name+": ")
 		return []byte(strings.ReplaceAll(strings.TrimSuffix(text, " <nil>"), ";", "\n"))

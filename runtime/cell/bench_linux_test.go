@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"cupola/runtime/cell/conformance"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 )
@@ -18,7 +19,7 @@ func BenchmarkLife(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer l.tearDown(b)
-	cfg := l.config(&recorder{})
+	cfg := l.config(&conformance.Recorder{})
 	ended := make(chan lrp.Exit, 1)
 	cfg.Events = func(e lrp.Event) {
 		if e.Type == lrp.EventExited {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"cupola/runtime/cell/conformance"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 
@@ -72,7 +73,7 @@ func beDaemon(place string) error {
 		defer mu.Unlock()
 		_ = json.NewEncoder(os.Stdout).Encode(x)
 	}
-	cfg := l.config(&recorder{})
+	cfg := l.config(&conformance.Recorder{})
 	cfg.Events = func(e lrp.Event) { say(word{Event: &e}) }
 	cfg.Logs = func(line lrp.LogLine) { say(word{Line: line.Target.Source + ": " + string(line.Text)}) }
 	c, err := New(cfg)
@@ -108,7 +109,7 @@ func beDaemon(place string) error {
 
 // child is a daemon in another process.
 type child struct {
-	recorder
+	conformance.Recorder
 	cmd    *exec.Cmd
 	orders io.WriteCloser
 	lists  chan []lrp.ContainerStatus
@@ -166,11 +167,9 @@ func (c *child) hear(said io.Reader, adopted chan struct{}) {
 		case x.Adopted:
 			close(adopted)
 		case x.Event != nil:
-			c.event(*x.Event)
+			c.Event(*x.Event)
 		case x.Line != "":
-			c.mu.Lock()
-			c.lines = append(c.lines, x.Line)
-			c.mu.Unlock()
+			c.Line(x.Line)
 		default:
 			c.lists <- x.Containers
 		}
@@ -219,7 +218,7 @@ func (c *child) holds(t testing.TB, pid int) bool {
 // end lets the daemon stop all, and end.
 func (c *child) end(t testing.TB) {
 	t.Helper()
-	eventually(t, "all containers end", func() bool {
+	conformance.Eventually(t, "all containers end", func() bool {
 		all := c.list(t)
 		for _, s := range all {
 			c.order(t, order{Stop: s.GUID})
@@ -283,8 +282,8 @@ func testRealAdoption(t *testing.T, kind container.Kind) {
 	spec.Action = lrp.Codependent(spec.Action, lrp.Run{Path: "/home/vcap/app/app", Args: []string{"sleep", "1h"}}.Action())
 	first := w.spawn(t)
 	first.order(t, order{Start: &spec})
-	address := first.find(t, "g", lrp.EventReady).Address
-	first.wantLine(t, "count 20")
+	address := first.Find(t, "g", lrp.EventReady).Address
+	first.WantLine(t, "count 20")
 	// Of a process that is being started when its daemon dies, the next one knows
 	// nothing: it gives the container up.
 	w.wantProcess(t, "g", "action.0")
@@ -302,8 +301,8 @@ func testRealAdoption(t *testing.T, kind container.Kind) {
 	if got := second.list(t); len(got) != 1 || got[0].Phase != lrp.PhaseRunning || !got[0].Ready || got[0].Address != address {
 		t.Errorf("got %+v; want the running container", got)
 	}
-	eventually(t, "output goes on", func() bool { return len(counts(second.output())) > 10 })
-	before, after := counts(first.output()), counts(second.output())
+	conformance.Eventually(t, "output goes on", func() bool { return len(counts(second.Output())) > 10 })
+	before, after := counts(first.Output()), counts(second.Output())
 	// What the first daemon had read but not told is lost with it: a line or two.
 	if hole := after[0] - before[len(before)-1]; hole > 3 {
 		t.Errorf("got a hole of %d lines in the output", hole)
@@ -312,7 +311,7 @@ func testRealAdoption(t *testing.T, kind container.Kind) {
 		t.Errorf("got process of %s; want that of %s", got, started)
 	}
 	second.order(t, order{Stop: "g"})
-	if got := second.find(t, "g", lrp.EventExited).Exit; !got.Stopped {
+	if got := second.Find(t, "g", lrp.EventExited).Exit; !got.Stopped {
 		t.Errorf("got %+v; want stopped", got)
 	}
 	second.end(t)
@@ -322,7 +321,7 @@ func testRealAdoption(t *testing.T, kind container.Kind) {
 // returns it.
 func (w world) wantProcess(t testing.TB, guid, at string) (pid int) {
 	t.Helper()
-	eventually(t, "a process of "+at, func() bool {
+	conformance.Eventually(t, "a process of "+at, func() bool {
 		rec, err := readRecord(filepath.Join(w.path("cell"), guid))
 		if err == nil && rec.Steps[at] != nil {
 			pid = rec.Steps[at].PID
@@ -372,19 +371,19 @@ func adoptExits(t *testing.T, w world) {
 		first.order(t, order{Start: &tt.spec})
 		pids[n] = w.wantProcess(t, tt.spec.GUID, tt.step)
 	}
-	eventually(t, "tasks are ready", func() bool { return strings.Count(strings.Join(first.output(), "\n"), "waiting") == 3 })
+	conformance.Eventually(t, "tasks are ready", func() bool { return strings.Count(strings.Join(first.Output(), "\n"), "waiting") == 3 })
 	first.kill()
 	second := w.spawn(t)
 	for n, tt := range tests {
 		// It adopts containers, then looks for their further processes: one that
 		// ends before it is found may have been reaped.
-		eventually(t, tt.spec.GUID+" is held", func() bool { return second.holds(t, pids[n]) })
+		conformance.Eventually(t, tt.spec.GUID+" is held", func() bool { return second.holds(t, pids[n]) })
 		if err := syscall.Kill(pids[n], tt.sig); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, tt := range tests {
-		got := second.find(t, tt.spec.GUID, lrp.EventExited).Exit
+		got := second.Find(t, tt.spec.GUID, lrp.EventExited).Exit
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: %s", tt.spec.GUID, diff)
 		}
@@ -401,12 +400,12 @@ func testRealDeathUnseen(t *testing.T, kind container.Kind) {
 	spec := w.instance("g", "exit", "4", "300ms")
 	first := w.spawn(t)
 	first.order(t, order{Start: &spec})
-	first.find(t, "g", lrp.EventRunning)
+	first.Find(t, "g", lrp.EventRunning)
 	first.kill()
 	<-time.After(time.Second)
 	second := w.spawn(t)
 	// Whether the kernel still tells depends on when init reaped the process.
-	got := second.find(t, "g", lrp.EventExited).Exit
+	got := second.Find(t, "g", lrp.EventExited).Exit
 	known := lrp.Exit{Code: 4, Failed: true, Reason: "APP/PROC/WEB: Exited with status 4"}
 	unknown := lrp.Exit{Code: -1, Failed: true, Unknown: true, Reason: "APP/PROC/WEB: Exited with unknown status"}
 	if got != known && got != unknown {
@@ -445,7 +444,7 @@ func testRealKilledAtRandom(t *testing.T, kind container.Kind) {
 			c.order(t, order{Stop: fmt.Sprintf("g%d-0", round-1)})
 		}
 		if round == 0 {
-			c.find(t, "g0-0", lrp.EventRunning)
+			c.Find(t, "g0-0", lrp.EventRunning)
 			making = time.Since(began)
 		} else {
 			<-time.After(time.Duration(random.Int64N(int64(2 * making))))

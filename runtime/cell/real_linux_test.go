@@ -3,11 +3,10 @@ package cell
 import (
 	"context"
 	"os"
-	"strings"
 	"testing"
-	"time"
 
 	"cupola/rootfs/layer"
+	"cupola/runtime/cell/conformance"
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
 
@@ -16,14 +15,14 @@ import (
 
 // runReal runs a cell with real containers until the test ends; then nothing
 // may be left.
-func runReal(t *testing.T, kind container.Kind) (*Cell, world, *recorder) {
+func runReal(t *testing.T, kind container.Kind) (*Cell, world, *conformance.Recorder) {
 	t.Helper()
 	w := newWorld(t, kind)
 	l, err := w.open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{}
+	r := &conformance.Recorder{}
 	c, err := New(l.config(r))
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +34,7 @@ func runReal(t *testing.T, kind container.Kind) (*Cell, world, *recorder) {
 		for _, s := range c.Containers() {
 			c.Stop(s.GUID)
 		}
-		eventually(t, "all containers end", func() bool { return len(c.Containers()) == 0 })
+		conformance.Eventually(t, "all containers end", func() bool { return len(c.Containers()) == 0 })
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -45,131 +44,11 @@ func runReal(t *testing.T, kind container.Kind) (*Cell, world, *recorder) {
 	return c, w, r
 }
 
-func TestRealExits(t *testing.T) { eachKind(t, testRealExits) }
+func TestRealConforms(t *testing.T) { eachKind(t, testRealConforms) }
 
-func testRealExits(t *testing.T, kind container.Kind) {
+func testRealConforms(t *testing.T, kind container.Kind) {
 	c, w, r := runReal(t, kind)
-	tests := []struct {
-		guid, line string
-		args       []string
-		exit       lrp.Exit
-	}{
-		{"crash", "APP/PROC/WEB: Exit status 4", []string{"exit", "4"}, lrp.Exit{Code: 4, Failed: true, Reason: "APP/PROC/WEB: Exited with status 4"}},
-		{"zero", "APP/PROC/WEB: leaving", []string{"exit", "0"}, lrp.Exit{Failed: true}},
-		{"oom", "APP/PROC/WEB: Exit status 137 (out of memory)", []string{"eat"}, lrp.Exit{Code: 137, Failed: true, Reason: "APP/PROC/WEB: Exited with status 137 (out of memory)"}},
-		{"disk", "no space left on device", []string{"fill"}, lrp.Exit{Code: 28, Failed: true, Reason: "APP/PROC/WEB: Exited with status 28"}},
-		{"drain", "line 99999 of", []string{"chatter", "100000"}, lrp.Exit{Failed: true}},
-	}
-	for _, tt := range tests {
-		c.Start(w.instance(tt.guid, tt.args...))
-	}
-	for _, tt := range tests {
-		eventually(t, tt.guid, func() bool {
-			for _, s := range c.Containers() {
-				if s.GUID == tt.guid {
-					return false
-				}
-			}
-			return true
-		})
-		if diff := cmp.Diff(tt.exit, exitOf(r, tt.guid)); diff != "" {
-			t.Errorf("%s: %s", tt.guid, diff)
-		}
-		if !strings.Contains(strings.Join(r.output(), "\n"), tt.line) {
-			t.Errorf("%s: got no line %q", tt.guid, tt.line)
-		}
-	}
-	if t.Failed() {
-		lines := r.output()
-		t.Log(strings.Join(lines[:min(len(lines), 40)], "\n"))
-	}
-}
-
-func exitOf(r *recorder, guid string) lrp.Exit {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.events {
-		if e.GUID == guid && e.Type == lrp.EventExited {
-			return e.Exit
-		}
-	}
-	return lrp.Exit{}
-}
-
-func TestRealStop(t *testing.T) { eachKind(t, testRealStop) }
-
-func testRealStop(t *testing.T, kind container.Kind) {
-	c, w, r := runReal(t, kind)
-	c.Start(w.instance("polite", "term"))
-	c.Start(w.instance("default", "exit", "0", "1h"))
-	r.wantLine(t, "waiting")
-	r.wantLine(t, "leaving")
-	began := time.Now()
-	c.Stop("polite")
-	c.Stop("default")
-	if got := r.find(t, "polite", lrp.EventExited).Exit; !got.Stopped || got.Code != 0 {
-		t.Errorf("got %+v; want a good end", got)
-	}
-	if got := r.find(t, "default", lrp.EventExited).Exit; !got.Stopped || got.Code != 143 {
-		t.Errorf("got %+v; want the end by SIGTERM", got)
-	}
-	if took := time.Since(began); took > grace/2 {
-		t.Errorf("got %s; want no wait for SIGKILL", took)
-	}
-	r.wantLine(t, "APP/PROC/WEB: asked to end")
-}
-
-func TestRealStopChain(t *testing.T) { eachKind(t, testRealStopChain) }
-
-func testRealStopChain(t *testing.T, kind container.Kind) {
-	c, w, r := runReal(t, kind)
-	spec := w.instance("g", "ignore")
-	spec.Action.Run.Stop = []lrp.Signal{{Name: "INT", Wait: time.Second}, {Name: "QUIT", Wait: time.Second}}
-	c.Start(spec)
-	r.wantLine(t, "ignoring")
-	began := time.Now()
-	c.Stop("g")
-	if got := r.find(t, "g", lrp.EventExited).Exit; !got.Stopped || got.Reason != "exceeded graceful shutdown interval" {
-		t.Errorf("got %+v; want the end by SIGKILL", got)
-	}
-	if took := time.Since(began); took < 2*time.Second {
-		t.Errorf("got %s; want both waits", took)
-	}
-	for _, want := range []string{"got interrupt", "got quit", "(exceeded 2s graceful shutdown interval)"} {
-		r.wantLine(t, want)
-	}
-	if strings.Contains(strings.Join(r.output(), "\n"), "got terminated") {
-		t.Error("got SIGTERM; want none")
-	}
-}
-
-// TestRealProgramsAsChecks has a program that fails for readiness leave the
-// container alone, and one for liveness end it.
-func TestRealProgramsAsChecks(t *testing.T) { eachKind(t, testRealProgramsAsChecks) }
-
-func testRealProgramsAsChecks(t *testing.T, kind container.Kind) {
-	c, w, r := runReal(t, kind)
-	program := func(args ...string) *lrp.Run { return &lrp.Run{Path: "/home/vcap/app/app", Args: args} }
-	spec := w.instance("g", "sleep", "1h")
-	spec.StartTimeout = 20 * time.Second
-	spec.Checks.Liveness = []lrp.Check{{Type: lrp.CheckExec, Run: program("exit", "0"), Interval: time.Hour, InvocationTimeout: 5 * time.Second}}
-	spec.Checks.Readiness = []lrp.Check{{Type: lrp.CheckExec, Run: program("exit", "3"), Interval: time.Second, InvocationTimeout: 5 * time.Second}}
-	c.Start(spec)
-	if e := r.find(t, "g", lrp.EventRunning); e.Exit.Failed {
-		t.Errorf("got %+v; want it running", e)
-	}
-	ill := w.instance("ill", "sleep", "1h")
-	ill.StartTimeout = time.Second
-	ill.Checks.Liveness = []lrp.Check{{Type: lrp.CheckExec, Run: program("exit", "3"), InvocationTimeout: 5 * time.Second}}
-	c.Start(ill)
-	if got := r.find(t, "ill", lrp.EventExited).Exit; !strings.Contains(got.Reason, "never healthy") {
-		t.Errorf("got %+v; want the end of it", got)
-	}
-	for _, s := range c.Containers() {
-		if s.GUID == "g" && s.Ready {
-			t.Error("it is ready; its readiness never passed")
-		}
-	}
+	conformance.Run(t, conformance.Subject{Cell: c.Parts()[0], Recorder: r, Instance: w.instance})
 }
 
 func TestRealEnvironment(t *testing.T) { eachKind(t, testRealEnvironment) }
@@ -184,35 +63,17 @@ func testRealEnvironment(t *testing.T, kind container.Kind) {
 		lrp.Download{Source: lrp.Blobbed(w.Digest), To: "/tmp/in"}.Action(),
 		lrp.Tried(lrp.Download{Source: lrp.Blobbed("none"), To: "/tmp/in"}.Action()))
 	c.Start(spec)
-	address := r.find(t, "g", lrp.EventRunning).Address
+	address := r.Find(t, "g", lrp.EventRunning).Address
 	for _, want := range []string{
 		"PORT=9", "CF_INSTANCE_ADDR=" + address + ":8080", "CF_INSTANCE_INDEX=1", "A=run", "HOME=/home/vcap",
 		"/etc/hostname: g; ", "/etc/hosts: 127.0.0.1 localhost;::1 localhost;" + address + " g; ", "/etc/cf-service-bindings/extra/file: content <nil>", "as 2000 2000 in /home/vcap on g",
 	} {
-		r.wantLine(t, want)
+		r.WantLine(t, want)
 	}
 	got, ok := c.Stats("g")
 	if !ok || got.MemoryBytes == 0 || got.MemoryQuota != 64<<20 || got.DiskBytes == 0 || got.DiskQuota != 64<<20 || got.CPU == 0 {
 		t.Errorf("got %+v, %t; want figures", got, ok)
 	}
-}
-
-func TestRealHealthAndSidecar(t *testing.T) { eachKind(t, testRealHealthAndSidecar) }
-
-func testRealHealthAndSidecar(t *testing.T, kind container.Kind) {
-	c, w, r := runReal(t, kind)
-	spec := w.instance("g", "serve")
-	spec.Checks.Liveness = []lrp.Check{{Type: lrp.CheckHTTP, Port: 8080, Path: "/"}}
-	spec.StartTimeout = 10 * time.Second
-	spec.Action = lrp.Codependent(spec.Action,
-		lrp.Run{Path: "/home/vcap/app/app", Args: []string{"sleep", "1s"}, LogSource: "APP/PROC/WEB/SIDECAR/SIDE"}.Action())
-	c.Start(spec)
-	r.find(t, "g", lrp.EventReady)
-	r.wantLine(t, "CELL: Container became healthy")
-	if got := r.find(t, "g", lrp.EventExited).Exit; got.Reason != codependent {
-		t.Errorf("got %+v; want %s", got, codependent)
-	}
-	r.wantLine(t, "APP/PROC/WEB/SIDECAR/SIDE: Exit status 0")
 }
 
 // TestRealPod is about containers that share a network, which lasts as long as
@@ -225,16 +86,16 @@ func testRealPod(t *testing.T, kind container.Kind) {
 		spec := w.instance(guid, args...)
 		spec.Pod = "pod"
 		c.Start(spec)
-		return r.find(t, guid, lrp.EventRunning).Address
+		return r.Find(t, guid, lrp.EventRunning).Address
 	}
 	first := pod("first", "serve")
-	r.wantLine(t, "APP/PROC/WEB: count")
+	r.WantLine(t, "APP/PROC/WEB: count")
 	if second := pod("second", "show", "/proc/net/tcp6"); second != first {
 		t.Errorf("got address %s; want the pod's, %s", second, first)
 	}
-	r.wantLine(t, "00000000000000000000000000000000:1F90") // where the first listens
+	r.WantLine(t, "00000000000000000000000000000000:1F90") // where the first listens
 	c.Stop("first")
-	r.find(t, "first", lrp.EventExited)
+	r.Find(t, "first", lrp.EventExited)
 	if third := pod("third", "sleep", "1h"); third != first {
 		t.Errorf("got address %s; want the pod's still, %s", third, first)
 	}
@@ -251,8 +112,8 @@ func testRealTree(t *testing.T, kind container.Kind) {
 		{Path: "bin/run", Content: []byte("#!/home/vcap/app/app stage\n"), Program: true}, {Path: "config/nats.conf", Content: []byte("port: 4222")},
 	}}}
 	c.Start(spec)
-	r.wantLine(t, "/var/vcap/jobs/nats/bin/run -r-xr-x--- 0 2000 read-only-file-system not-a-directory")
-	r.wantLine(t, "/var/vcap/jobs/nats/config/nats.conf -r--r----- 0 2000 read-only-file-system not-a-directory")
+	r.WantLine(t, "/var/vcap/jobs/nats/bin/run -r-xr-x--- 0 2000 read-only-file-system not-a-directory")
+	r.WantLine(t, "/var/vcap/jobs/nats/config/nats.conf -r--r----- 0 2000 read-only-file-system not-a-directory")
 }
 
 func TestRealTask(t *testing.T) { eachKind(t, testRealTask) }
@@ -265,7 +126,7 @@ func testRealTask(t *testing.T, kind container.Kind) {
 		lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: "blob:droplet"}.Action(),
 		lrp.Tried(lrp.Upload{Artifact: "cache", From: "/tmp/none", To: "blob:cache"}.Action()))
 	c.Start(spec)
-	got := r.find(t, "t", lrp.EventExited)
+	got := r.Find(t, "t", lrp.EventExited)
 	if diff := cmp.Diff(lrp.Exit{}, got.Exit); diff != "" {
 		t.Error(diff)
 	}

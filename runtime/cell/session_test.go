@@ -62,7 +62,7 @@ func testRealAttach(t *testing.T, kind container.Kind) {
 	spec.Env = []lrp.EnvVar{{Name: "A", Value: "definition"}}
 	spec.Action.Run.Env = []lrp.EnvVar{{Name: "A", Value: "run"}}
 	c.Start(spec)
-	r.find(t, "g", lrp.EventRunning)
+	r.Find(t, "g", lrp.EventRunning)
 	for _, adopted := range []bool{false, true} {
 		i := c.instance("g")
 		if adopted { // as by the next daemon, which has no environment in memory
@@ -104,7 +104,7 @@ func testRealAttach(t *testing.T, kind container.Kind) {
 	if _, err := io.ReadAll(s); err != nil {
 		t.Errorf("got %v; want the end of the session with the container's", err)
 	}
-	r.find(t, "g", lrp.EventExited)
+	r.Find(t, "g", lrp.EventExited)
 	if _, err := c.Attach(t.Context(), "g", "x"); !errors.Is(err, errNotRunning) {
 		t.Errorf("got %v; want it not running", err)
 	}

@@ -9,18 +9,17 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"cupola/rootfs"
 	"cupola/runtime/artifact"
+	"cupola/runtime/cell/conformance"
 	"cupola/runtime/container"
 	"cupola/runtime/files"
 	"cupola/runtime/identity"
@@ -88,7 +87,7 @@ func newWorld(t testing.TB, kind container.Kind) world {
 		t.Fatalf("build init: %v\n%s", err, msg)
 	}
 	buildProgram(t, "cupola/cmd/lifecycle", w.path("helper/lifecycle"))
-	buildProgram(t, "./testdata/app", w.path("app"))
+	conformance.Build(t, w.path("app"))
 	w.Digest = packApp(t, w.path("app"), w.path("app.tgz"))
 	return w
 }
@@ -199,7 +198,7 @@ func (l *leaves) tearDown(t testing.TB) {
 }
 
 // config is the Config of a cell on l.
-func (l *leaves) config(r *recorder) Config {
+func (l *leaves) config(r *conformance.Recorder) Config {
 	return Config{
 		Dir: l.path("cell"), Presence: lrp.Cell{ID: "C", MemoryMB: 8192},
 		Containers: Engine(l.engine), Network: l.net, RootFS: l.roots, Images: l.roots.Images, Files: l.files, Users: l.users, Artifacts: l.moved, Identities: l.issuer,
@@ -209,70 +208,7 @@ func (l *leaves) config(r *recorder) Config {
 			}
 			return l.path("app.tgz"), nil
 		},
-		Keep: keepFake, Logs: r.log, Events: r.event,
-	}
-}
-
-// recorder takes what a cell says.
-type recorder struct {
-	mu     sync.Mutex
-	lines  []string
-	events []lrp.Event
-}
-
-func (r *recorder) log(l lrp.LogLine) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lines = append(r.lines, fmt.Sprintf("%s: %s", l.Target.Source, l.Text))
-}
-
-func (r *recorder) event(e lrp.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, e)
-}
-
-func (r *recorder) output() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]string(nil), r.lines...)
-}
-
-// find waits for an event.
-func (r *recorder) find(t testing.TB, guid string, want lrp.EventType) lrp.Event {
-	t.Helper()
-	var found lrp.Event
-	eventually(t, guid+" "+string(want), func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, e := range r.events {
-			if e.GUID == guid && e.Type == want {
-				found = e
-				return true
-			}
-			if e.GUID == guid && e.Type == lrp.EventExited {
-				t.Fatalf("%s exited: %+v; want %s; log:\n%s", guid, e.Exit, want, strings.Join(r.lines, "\n"))
-			}
-		}
-		return false
-	})
-	return found
-}
-
-// wantLine waits for a line of the log that holds text.
-func (r *recorder) wantLine(t testing.TB, text string) {
-	t.Helper()
-	eventually(t, text, func() bool { return strings.Contains(strings.Join(r.output(), "\n"), text) })
-}
-
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
+		Keep: keepFake, Logs: r.Log, Events: r.Event,
 	}
 }
 
