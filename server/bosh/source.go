@@ -1,9 +1,10 @@
 package bosh
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -32,16 +33,15 @@ func (s Source) WithOps() (*yaml.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Manifest.Name, err)
 	}
+	var all []ops.Op
 	for _, f := range s.Ops {
-		all, err := ops.Parse(f.Text)
-		if err == nil {
-			root, err = ops.Apply(root, all)
-		}
+		more, err := ops.ParseFile(f.Name, f.Text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
+			return nil, err
 		}
+		all = append(all, more...)
 	}
-	return root, nil
+	return ops.Apply(root, all)
 }
 
 // Tree is the manifest with its ops applied and all values in it.
@@ -71,11 +71,13 @@ func Values(f File) (interpolate.Values, error) {
 // taken as it is, without quotes around it (bosh-cli: director/template/var_kv.go).
 func Assigned(text string) (name string, value any, err error) {
 	name, rest, ok := strings.Cut(text, "=")
-	if !ok || name == "" {
-		return "", nil, errors.New("expected NAME=VALUE")
-	}
-	if rest == "" {
-		return "", nil, fmt.Errorf("expected a value after %s=; give ~ for none, \"\" for an empty text", name)
+	switch {
+	case !ok:
+		return "", nil, fmt.Errorf("Expected var '%s' to be in format 'name=value'", text) //nolint:revive,staticcheck // the bosh CLI's words, as below
+	case name == "":
+		return "", nil, fmt.Errorf("Expected var '%s' to specify non-empty name", text) //nolint:revive,staticcheck
+	case rest == "":
+		return "", nil, fmt.Errorf("Expected var '%s' to specify non-empty value", text) //nolint:revive,staticcheck
 	}
 	value, err = valueOf(name, rest)
 	if _, isText := value.(string); isText {
@@ -128,4 +130,32 @@ func Merged(sets ...interpolate.Values) interpolate.Values {
 		maps.Copy(all, s)
 	}
 	return all
+}
+
+// Nested returns the values with those of names like a.b.c as fields of a.
+func Nested(values interpolate.Values) (interpolate.Values, error) {
+	all := interpolate.Values{}
+	for _, name := range slices.SortedFunc(maps.Keys(values), byDots) {
+		fields := strings.Split(name, ".")
+		at := map[string]any(all)
+		for i, f := range fields[:len(fields)-1] {
+			inner, isMap := at[f].(map[string]any)
+			if !isMap && at[f] != nil {
+				return nil, fmt.Errorf("the variable %s is a field, but %s is not a map", name, strings.Join(fields[:i+1], "."))
+			}
+			inner = maps.Clone(inner)
+			if inner == nil {
+				inner = map[string]any{}
+			}
+			at[f] = inner
+			at = inner
+		}
+		at[fields[len(fields)-1]] = values[name]
+	}
+	return all, nil
+}
+
+// byDots orders a name before those of its fields.
+func byDots(a, b string) int {
+	return cmp.Or(cmp.Compare(strings.Count(a, "."), strings.Count(b, ".")), cmp.Compare(a, b))
 }

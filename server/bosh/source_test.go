@@ -27,7 +27,7 @@ func TestTree(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	s.Ops = append(s.Ops, File{"c.yml", []byte("- {type: remove, path: /gone}")})
-	if _, _, err := s.Tree(); err == nil || !strings.HasPrefix(err.Error(), "c.yml: Expected to find a map key 'gone'") {
+	if _, _, err := s.Tree(); err == nil || !strings.HasPrefix(err.Error(), "Error 'operation [0] in c.yml failed': Expected to find a map key 'gone'") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -52,12 +52,30 @@ func TestValues(t *testing.T) {
 			t.Errorf("%q: got %#v, %v; want %#v", text, got, err, want)
 		}
 	}
-	for text, want := range map[string]string{"a=": `expected a value after a=; give ~ for none, "" for an empty text`, "a": "expected NAME=VALUE", "=1": "expected NAME=VALUE", "a=[": "the value of a: line 1: did not find expected node content"} {
+	for text, want := range map[string]string{"a=": "Expected var 'a=' to specify non-empty value", "a": "Expected var 'a' to be in format 'name=value'", "=1": "Expected var '=1' to specify non-empty name", "a=[": "the value of a: line 1: did not find expected node content"} {
 		if _, _, err := Assigned(text); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v; want %s", text, err, want)
 		}
 	}
 	if _, err := Values(File{"v.yml", []byte("- a")}); err == nil || err.Error() != "v.yml: expected a map of variables, got a list" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNested(t *testing.T) {
+	given := map[string]any{"x": 1}
+	got, err := Nested(interpolate.Values{"a.b.c": 1, "a.b.d": "x", "a.e": nil, "m": given, "m.y": 2, "plain": 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := interpolate.Values{"a": map[string]any{"b": map[string]any{"c": 1, "d": "x"}, "e": nil}, "m": map[string]any{"x": 1, "y": 2}, "plain": 3}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(given) != 1 {
+		t.Errorf("a value was changed: %v", given)
+	}
+	if _, err := Nested(interpolate.Values{"a": 1, "a.b": 2}); err == nil || err.Error() != "the variable a.b is a field, but a is not a map" {
 		t.Errorf("got %v", err)
 	}
 }

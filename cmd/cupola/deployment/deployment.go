@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"cupola/cmd/cupola/command"
 	"cupola/server/bosh/interpolate"
 	"cupola/server/bosh/manifest"
@@ -124,22 +122,25 @@ type interpolateCmd struct {
 
 // Run prints the manifest.
 func (c *interpolateCmd) Run(e *command.Env) error {
+	if err := ops.CheckPath(c.Path); err != nil {
+		return fmt.Errorf("--path: %w", err)
+	}
 	s, err := c.source(e.Ctx)
 	if err != nil {
 		return err
 	}
 	root, report, err := s.Tree()
 	if err == nil {
-		err = c.check(report)
+		err = interpolate.Undeclare(root, s.Values, report).Check(c.VarErrs, c.VarErrsUnused)
 	}
 	if err != nil {
 		return err
 	}
 	if root, err = ops.Find(root, c.Path); err != nil {
-		return fmt.Errorf("--path %s: %w", c.Path, err)
+		return err
 	}
-	if c.Path != "" && root.Kind == yaml.ScalarNode && root.ShortTag() == "!!str" {
-		_, err = fmt.Fprintln(e.Out, strings.TrimSuffix(root.Value, "\n"))
+	if text, ok := tree.Value(root).(string); ok && c.Path != "" {
+		_, err = fmt.Fprintln(e.Out, text)
 		return err
 	}
 	text, err := tree.Write(root)
@@ -147,19 +148,4 @@ func (c *interpolateCmd) Run(e *command.Env) error {
 		_, err = e.Out.Write(text)
 	}
 	return err
-}
-
-// check fails in the bosh CLI's words.
-func (c *interpolateCmd) check(r interpolate.Report) error {
-	var faults []string
-	if c.VarErrs && len(r.Missing) > 0 {
-		faults = append(faults, "Expected to find variables: "+strings.Join(r.Missing, ", "))
-	}
-	if c.VarErrsUnused && len(r.Unused) > 0 {
-		faults = append(faults, "Expected to use variables: "+strings.Join(r.Unused, ", "))
-	}
-	if faults == nil {
-		return nil
-	}
-	return fmt.Errorf("%s", strings.Join(faults, "\n"))
 }

@@ -120,11 +120,11 @@ func (f *variableFlags) values(ctx context.Context) (interpolate.Values, error) 
 	for _, assignment := range f.Var {
 		name, value, err := bosh.Assigned(assignment)
 		if err != nil {
-			return nil, fmt.Errorf("--var: %w", err)
+			return nil, err
 		}
 		all[name] = value
 	}
-	return all, nil
+	return bosh.Nested(all)
 }
 
 // readSource reads a file, as far as any is read.

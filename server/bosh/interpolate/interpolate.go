@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"cupola/server/bosh/ops"
 	"cupola/server/bosh/tree"
 )
 
@@ -33,7 +34,7 @@ type Report struct {
 // Apply returns a tree with all values in it; n stays as it is. A value that
 // is all of a text keeps its type. Keys are interpolated too, values are not.
 func Apply(n *yaml.Node, values Values) (*yaml.Node, Report, error) {
-	p := &pass{values: values, found: map[string]*yaml.Node{}, used: map[string]bool{}, missing: map[string]bool{}}
+	p := &pass{values: values, nodes: map[string]*yaml.Node{}, found: map[string]*yaml.Node{}, used: map[string]bool{}, missing: map[string]bool{}}
 	out, err := p.node(n)
 	if err == nil {
 		out, err = tree.Copy(out)
@@ -44,6 +45,7 @@ func Apply(n *yaml.Node, values Values) (*yaml.Node, Report, error) {
 // pass is one way through a tree.
 type pass struct {
 	values        Values
+	nodes         map[string]*yaml.Node // values, by name
 	found         map[string]*yaml.Node // by reference, fields included
 	used, missing map[string]bool
 	bytes         int // that were put into texts
@@ -150,10 +152,9 @@ func within(v *yaml.Node, name string) (string, error) {
 	if v.Kind == yaml.ScalarNode && (v.ShortTag() == "!!str" || v.ShortTag() == "!!int") {
 		return v.Value, nil
 	}
-	value := tree.Value(v)
-	text := fmt.Sprint(value)
-	return "", fmt.Errorf("Invalid type '%T' for value '%v' and variable '%s'. Supported types for interpolation within a string are integers and strings.", //nolint:revive // the bosh CLI's words
-		value, text[:min(len(text), 100)], name)
+	text := fmt.Sprint(tree.Value(v))
+	return "", fmt.Errorf("Invalid type '%s' for value '%v' and variable '%s'. Supported types for interpolation within a string are integers and strings.", //nolint:revive // the bosh CLI's words
+		ops.GoType(v), text[:min(len(text), 100)], name)
 }
 
 // lookup is the value of what stands between parentheses; nil when there is none.
@@ -163,21 +164,33 @@ func (p *pass) lookup(ref string) (*yaml.Node, error) {
 		return v, nil
 	}
 	name, fields := p.split(ref)
-	value, ok := p.values[name]
-	if !ok {
+	if _, ok := p.values[name]; !ok {
 		p.missing[name] = true
 		return nil, nil
 	}
 	p.used[name] = true
-	value, err := field(value, fields)
+	v, err := p.value(name)
 	if err != nil {
-		return nil, fmt.Errorf("Finding variable '%s': %w", ref, err) //nolint:revive // the bosh CLI's words
+		return nil, err
 	}
-	v, err := tree.Of(value)
+	if len(fields) > 0 {
+		if v, err = ops.FindField(v, fields); err != nil {
+			return nil, fmt.Errorf("Finding variable '%s': %w", ref, err) //nolint:revive // the bosh CLI's words
+		}
+	}
+	p.found[ref] = v
+	return v, nil
+}
+
+func (p *pass) value(name string) (*yaml.Node, error) {
+	if v, ok := p.nodes[name]; ok {
+		return v, nil
+	}
+	v, err := tree.Of(p.values[name])
 	if err != nil {
 		return nil, fmt.Errorf("the value of the variable %q: %w", name, err)
 	}
-	p.found[ref] = v
+	p.nodes[name] = v
 	return v, nil
 }
 
@@ -209,25 +222,4 @@ func parent(name string) (of, last string) {
 		return name[:i], name[i+1:]
 	}
 	return "", ""
-}
-
-func field(value any, fields []string) (any, error) {
-	for i, f := range fields {
-		path := "/" + strings.Join(fields[:i+1], "/")
-		m, ok := value.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("Expected to find a map at path '%s' but found '%T'", path, value) //nolint:revive // the bosh CLI's words
-		}
-		if value, ok = m[f]; !ok {
-			return nil, fmt.Errorf("Expected to find a map key '%s' for path '%s' (%s)", f, path, siblings(m)) //nolint:revive // the bosh CLI's words
-		}
-	}
-	return value, nil
-}
-
-func siblings(m map[string]any) string {
-	if len(m) == 0 {
-		return "found no other map keys"
-	}
-	return "found map keys: '" + strings.Join(slices.Sorted(maps.Keys(m)), "', '") + "'"
 }

@@ -10,7 +10,7 @@ import (
 	"cupola/server/bosh/tree"
 )
 
-var values = Values{"n": 5, "s": "text", "f": 1.5, "b": true, "none": nil, "list": []any{1, "((s))"}, "map": map[string]any{"x": map[string]any{"y": 7}, "z": "q"},
+var values = Values{"n": 5, "s": "text", "f": 1.5, "b": true, "none": nil, "list": []any{1, "((s))"}, "map": map[string]any{"x": map[string]any{"y": 7}, "z": "q"}, "digits": map[string]any{"0": "zero"},
 	"ssl/ca": "path", "date": "2026-01-02", "number": "12", "lines": "a\nb\n"}
 
 func TestApply(t *testing.T) {
@@ -23,6 +23,9 @@ func TestApply(t *testing.T) {
 		{"((list))", "[1, '((s))']"}, // values are not interpolated
 		{"((map.x.y))", "7"},
 		{"((map/z))", "q"},
+		{"((list.0))", "1"},
+		{"((list.-1))", "'((s))'"},
+		{"((digits.0))", "zero"},
 		{"((ssl/ca))", "path"},
 		{"((none))", "null"},
 		{"((b))", "true"},
@@ -59,7 +62,7 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a ((b))", "Invalid type 'bool' for value 'true' and variable 'b'." + supported},
 		{"a ((f))", "Invalid type 'float64' for value '1.5' and variable 'f'." + supported},
-		{"a ((!map.x))", "Invalid type 'map[string]interface {}' for value 'map[y:7]' and variable 'map.x'." + supported},
+		{"a ((!map.x))", "Invalid type 'map[interface {}]interface {}' for value 'map[y:7]' and variable 'map.x'." + supported},
 		{"((map.q))", "Finding variable 'map.q': Expected to find a map key 'q' for path '/q' (found map keys: 'x', 'z')"},
 		{"((map.x.q))", "Finding variable 'map.x.q': Expected to find a map key 'q' for path '/x/q' (found map keys: 'y')"},
 		{"((s.q))", "Finding variable 's.q': Expected to find a map at path '/q' but found 'string'"},
@@ -87,6 +90,31 @@ func TestReport(t *testing.T) {
 	}
 	if diff := cmp.Diff(Report{Used: []string{"map", "n"}, Unused: []string{"over"}, Missing: []string{"gone", "lost"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestUndeclare(t *testing.T) {
+	n, err := tree.Load([]byte("{a: ((n)), variables: [{name: n, type: password}, {name: lost, type: password}, {name: over}, {type: x}]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := Values{"n": 1, "over": 1, "more": 1}
+	out, r, err := Apply(n, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = Undeclare(out, values, r)
+	if diff := cmp.Diff(Report{Used: []string{"n", "over"}, Unused: []string{"more"}, Missing: []string{"lost"}}, r); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(any(map[string]any{"a": 1, "variables": []any{map[string]any{"name": "lost", "type": "password"}, map[string]any{"type": "x"}}}), tree.Value(out)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := r.Check(false, false); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if err := r.Check(true, true); err == nil || err.Error() != "Expected to find variables:\n  lost\nExpected to use variables:\n  more" {
+		t.Errorf("got %v", err)
 	}
 }
 

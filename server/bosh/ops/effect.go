@@ -16,7 +16,7 @@ func (w *walk) replace(doc, value *yaml.Node) (*yaml.Node, error) {
 	if len(w.tokens) == 0 {
 		return value, nil
 	}
-	w.create = true
+	w.optional = created
 	n, err := w.parent(doc)
 	if err != nil {
 		return nil, err
@@ -56,19 +56,17 @@ func (w *walk) replace(doc, value *yaml.Node) (*yaml.Node, error) {
 // insert replaces an item of a list, or puts value before or after it.
 func (w *walk) insert(n *yaml.Node, at int, value *yaml.Node) error {
 	last := len(w.tokens) - 1
-	t := w.tokens[last]
-	way := ""
-	if k := len(t.modifiers); k > 0 && (t.modifiers[k-1] == "before" || t.modifiers[k-1] == "after") {
-		way = t.modifiers[k-1]
-		w.tokens = slices.Clone(w.tokens)
-		w.tokens[last].modifiers = t.modifiers[:k-1]
-	}
-	for i, m := range t.modifiers[:max(len(t.modifiers)-1, 0)] {
-		if m == "before" || m == "after" {
-			return boshError("Expected to not find any modifiers after '%s' modifier, but found modifier '%s'", m, t.modifiers[i+1])
+	moves, way := w.tokens[last].modifiers, ""
+	for i, m := range moves {
+		if m != "before" && m != "after" {
+			continue
 		}
+		if i+1 < len(moves) {
+			return boshError("Expected to not find any modifiers after '%s' modifier, but found modifier '%s'", m, goModifier(moves[i+1]))
+		}
+		moves, way = moves[:i], m
 	}
-	at, err := w.concrete(n, last, at)
+	at, err := w.moved(n, last, at, moves)
 	if err != nil {
 		return err
 	}
@@ -116,17 +114,15 @@ func (w *walk) remove(doc *yaml.Node) error {
 	return err
 }
 
-// find is what the path leads to; of something optional that is not there, a null.
-func (w *walk) find(doc *yaml.Node) (*yaml.Node, error) {
-	n := doc
+// find returns what the path leads to; of an optional key that is not there, a null.
+func (w *walk) find(doc *yaml.Node) (n *yaml.Node, err error) {
+	w.optional = supposed
+	n = doc
 	for i, t := range w.tokens {
 		if t.kind == after {
-			return nil, boshError("Expected to not find token 'patch.AfterLastIndexToken' at path '%s'", w.path(i))
+			return nil, boshError("Expected not to find after last index token in path '%s' (not supported in find operations)", pathText(w.tokens))
 		}
-		var err error
-		if n, err = w.descend(n, i); errors.Is(err, errAbsent) {
-			return tree.Null(), nil
-		} else if err != nil {
+		if n, err = w.descend(n, i); err != nil {
 			return nil, err
 		}
 	}

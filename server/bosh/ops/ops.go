@@ -4,8 +4,12 @@
 package ops
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -21,6 +25,7 @@ type Op struct {
 	Error  string     // begins the error, if it fails
 	Absent bool       // of test: nothing is there
 
+	place  string // in its file; begins the error, before Error
 	tokens []token
 }
 
@@ -34,11 +39,25 @@ func Parse(text []byte) ([]Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeAll(n)
+	return decodeAll(n, "")
 }
 
-// decodeAll reads the operations of a tree.
-func decodeAll(n *yaml.Node) ([]Op, error) {
+// ParseFile is Parse for a file that has a name. Errors of its operations begin with
+// their place in it, as those of the bosh CLI.
+func ParseFile(name string, text []byte) ([]Op, error) {
+	n, err := tree.LoadBOSH(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	all, err := decodeAll(n, name)
+	if err != nil {
+		return nil, boshError("Building ops: %w", err)
+	}
+	return all, nil
+}
+
+// decodeAll reads the operations of a tree; file is where it is from, or "".
+func decodeAll(n *yaml.Node, file string) ([]Op, error) {
 	if tree.IsNull(n) {
 		return nil, nil
 	}
@@ -48,11 +67,14 @@ func decodeAll(n *yaml.Node) ([]Op, error) {
 	all := make([]Op, 0, len(n.Content))
 	for i, item := range n.Content {
 		op, err := decode(item)
+		if file != "" {
+			op.place = fmt.Sprintf("operation [%d] in %s failed", i, file)
+		}
 		switch {
 		case errors.Is(err, errUnknown):
-			return nil, boshError("Unknown operation [%d] with type '%s' (line %d)", i, op.Type, item.Line)
+			return nil, boshError("Unknown operation [%d] with type '%s' within\n%s", i, op.Type, definition(item, op))
 		case err != nil:
-			return nil, fmt.Errorf("%s operation [%d]: %w (line %d)", title(op.Type), i, err, item.Line)
+			return nil, boshError("%s operation [%d]: %w within\n%s", title(op.Type), i, err, definition(item, op))
 		}
 		all = append(all, op)
 	}
@@ -74,15 +96,43 @@ func decode(n *yaml.Node) (op Op, err error) {
 		return op, boshError("Missing path")
 	case op.Type == "remove" && op.Value != nil:
 		return op, boshError("Cannot specify value")
-	case op.Type == "replace" && op.Value == nil:
+	case op.Type == "replace" && tree.IsNull(op.Value):
 		return op, boshError("Missing value")
-	case op.Type == "test" && op.Value == nil && tree.Get(n, "absent") == nil:
+	case op.Type == "test" && tree.IsNull(op.Value) && tree.IsNull(tree.Get(n, "absent")):
 		return op, boshError("Missing value or absent")
 	}
 	if op.tokens, err = parsePath(op.Path); err != nil {
 		return op, boshError("Invalid path: %w", err)
 	}
 	return op, nil
+}
+
+// definition writes an operation as the bosh CLI's errors show it.
+func definition(n *yaml.Node, op Op) string {
+	shown := struct {
+		Type   string  `json:",omitempty"`
+		Path   *string `json:",omitempty"`
+		Value  string  `json:",omitempty"`
+		Absent *bool   `json:",omitempty"`
+		Error  string  `json:",omitempty"`
+	}{Type: op.Type, Error: cmp.Or(op.place, op.Error)}
+	if tree.Get(n, "path") != nil {
+		shown.Path = &op.Path
+	}
+	if !tree.IsNull(op.Value) {
+		shown.Value = "<redacted>"
+	}
+	if !tree.IsNull(tree.Get(n, "absent")) {
+		shown.Absent = &op.Absent
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if e.Encode(shown) != nil {
+		return "<unknown>"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func scalar(n *yaml.Node, key string) string {
@@ -103,13 +153,20 @@ func Apply(doc *yaml.Node, all []Op) (*yaml.Node, error) {
 	for _, op := range all {
 		w := &walk{tokens: op.tokens, steps: &steps}
 		if doc, err = w.apply(doc, op); err != nil {
-			if op.Error != "" {
-				err = boshError("Error '%s': %w", op.Error, err)
-			}
-			return nil, err
+			return nil, op.fault(err)
 		}
 	}
 	return tree.Copy(doc)
+}
+
+// fault is the error of an operation that failed.
+func (op *Op) fault(err error) error {
+	for _, text := range []string{op.Error, op.place} {
+		if text != "" {
+			err = boshError("Error '%s': %w", text, err)
+		}
+	}
+	return err
 }
 
 func (w *walk) apply(doc *yaml.Node, op Op) (*yaml.Node, error) {
@@ -126,6 +183,12 @@ func (w *walk) apply(doc *yaml.Node, op Op) (*yaml.Node, error) {
 	return doc, w.test(doc, op)
 }
 
+// CheckPath reports what is wrong with a path.
+func CheckPath(path string) error {
+	_, err := parsePath(path)
+	return err
+}
+
 // Find returns what a path leads to.
 func Find(doc *yaml.Node, path string) (*yaml.Node, error) {
 	tokens, err := parsePath(path)
@@ -134,4 +197,24 @@ func Find(doc *yaml.Node, path string) (*yaml.Node, error) {
 	}
 	steps := 0
 	return (&walk{tokens: tokens, steps: &steps}).find(doc)
+}
+
+// FindField returns what a variable's fields lead to in its value. A number is an
+// index of a list, or a key of a map.
+func FindField(value *yaml.Node, fields []string) (*yaml.Node, error) {
+	tokens, err := parsePath("/" + strings.Join(fields, "/"))
+	if err != nil {
+		return nil, err
+	}
+	steps := 0
+	n, err := (&walk{tokens: tokens, steps: &steps}).find(value)
+	if err == nil {
+		return n, nil
+	}
+	for i, t := range tokens {
+		if t.kind == index {
+			tokens[i] = token{kind: key, key: strconv.Itoa(t.index)}
+		}
+	}
+	return (&walk{tokens: tokens, steps: &steps}).find(value)
 }

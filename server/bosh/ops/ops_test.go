@@ -32,7 +32,7 @@ func op(kind, path, value string) string {
 	return s
 }
 
-const document = `{key: 1, list: [a, b, c], items: [{name: x, v: 1}, {name: y, v: 2}, {name: y2, v: [1]}, {name: 7}], map: {in: {deep: true}}, "a/b~c": 1, none: null}`
+const document = `{key: 1, list: [a, b, c], items: [{name: x, v: 1}, {name: y, v: 2}, {name: y2, v: [1]}, {name: 7}], map: {in: {deep: true}}, "a/b~c": 1, none: null, dates: [{day: 2024-01-02, v: 1}]}`
 
 // TestChanges applies one operation to one value of the document per row.
 func TestChanges(t *testing.T) {
@@ -80,6 +80,9 @@ func TestChanges(t *testing.T) {
 		{op("test", "/key", "1"), "/key", "1"},
 		{op("test", "/map", "{in: {deep: true}}"), "/key", "1"},
 		{"- {type: test, path: /zz, absent: true}", "/key", "1"},
+		{"- {type: test, path: '/zz?/name=w?/name', value: w}", "/key", "1"}, // as if it were there
+		{"- {type: test, path: '/zz?/y', absent: false}", "/zz?", "null"},
+		{op("replace", "/dates/day=2024-01-02/v", "9"), "/dates/0/v", "9"},
 		{"- {type: replace, path: /key, value: 2, note: why, release: r}", "/key", "2"}, // as the bosh CLI, which reads no other keys
 	} {
 		n, err := tree.Load([]byte(document))
@@ -110,9 +113,9 @@ func TestChanges(t *testing.T) {
 // TestErrors checks the bosh CLI's messages.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ op, want string }{
-		{op("replace", "/zz", "1"), "Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'items', 'key', 'list', 'map', 'none')"},
+		{op("replace", "/zz", "1"), "Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'dates', 'items', 'key', 'list', 'map', 'none')"},
 		{op("replace", "/map/zz/x", "1"), "Expected to find a map key 'zz' for path '/map/zz' (found map keys: 'in')"},
-		{op("remove", "/zz", ""), "Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'items', 'key', 'list', 'map', 'none')"},
+		{op("remove", "/zz", ""), "Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'dates', 'items', 'key', 'list', 'map', 'none')"},
 		{op("replace", "/items/name=zz", "1"), "Expected to find exactly one matching array item for path '/items/name=zz' but found 0"},
 		{op("replace", "/items/name=7", "1"), "Expected to find exactly one matching array item for path '/items/name=7' but found 0"},
 		{op("replace", "/items/-", "{name: x}") + op("remove", "/items/name=x", ""), "Expected to find exactly one matching array item for path '/items/name=x' but found 2"},
@@ -129,29 +132,55 @@ func TestErrors(t *testing.T) {
 		{op("replace", "/a?/b?/0", "1"), "Expected to find key, matching index or after last index token at path '/a?/b/0'"},
 		{op("remove", "/list/-", ""), "Expected to not find token 'patch.AfterLastIndexToken' at path '/list/-'"},
 		{op("remove", "", ""), "Cannot remove entire document"},
-		{op("remove", "/list/0:before", ""), "Expected to find one of the following modifiers: 'prev', 'next', but found modifier 'before'"},
-		{op("replace", "/list/0:before:next", "1"), "Expected to not find any modifiers after 'before' modifier, but found modifier 'next'"},
+		{op("remove", "/list/0:before", ""), "Expected to find one of the following modifiers: 'prev', 'next', but found modifier 'patch.BeforeModifier'"},
+		{op("replace", "/list/0:before:next", "1"), "Expected to not find any modifiers after 'before' modifier, but found modifier 'patch.NextModifier'"},
 		{op("test", "/key", "2"), "Found value does not match expected value"},
 		{"- {type: test, path: /key, absent: true}", "Expected to not find '/key'"},
-		{"- {type: remove, path: /zz, error: look here}", "Error 'look here': Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'items', 'key', 'list', 'map', 'none')"},
-		{"- {type: copy, path: /zz}", "Unknown operation [0] with type 'copy' (line 1)"},
-		{"- x", "Unknown operation [0] with type '' (line 1)"},
-		{"- {type: remove}", "Remove operation [0]: Missing path (line 1)"},
-		{"- {type: remove, path: /a, value: 1}", "Remove operation [0]: Cannot specify value (line 1)"},
-		{"- {type: replace, path: /a}", "Replace operation [0]: Missing value (line 1)"},
-		{op("replace", "a", "1"), "Replace operation [0]: Invalid path: Expected to start with '/' (line 1)"},
-		{op("replace", "/a:b", "1"), "Replace operation [0]: Invalid path: Expected to find one of the following modifiers: 'prev', 'next', 'before', or 'after' but found 'b' (line 1)"},
-		{op("replace", "/a:prev", "1"), "Replace operation [0]: Invalid path: Expected not to find any modifiers with key token (line 1)"},
-		{op("replace", "/a/-:prev", "1"), "Replace operation [0]: Invalid path: Expected not to find any modifiers with after last index token (line 1)"},
+		{"- {type: remove, path: /zz, error: look here}", "Error 'look here': Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'dates', 'items', 'key', 'list', 'map', 'none')"},
+		{"- {type: copy, path: /zz}", "Unknown operation [0] with type 'copy' within { \"Type\": \"copy\", \"Path\": \"/zz\" }"},
+		{"- x", "Unknown operation [0] with type '' within {}"},
+		{"- {type: remove}", "Remove operation [0]: Missing path within { \"Type\": \"remove\" }"},
+		{"- {type: remove, path: /a, value: 1}", "Remove operation [0]: Cannot specify value within { \"Type\": \"remove\", \"Path\": \"/a\", \"Value\": \"<redacted>\" }"},
+		{"- {type: replace, path: /a}", "Replace operation [0]: Missing value within { \"Type\": \"replace\", \"Path\": \"/a\" }"},
+		{op("replace", "a", "1"), "Replace operation [0]: Invalid path: Expected to start with '/' within { \"Type\": \"replace\", \"Path\": \"a\", \"Value\": \"<redacted>\" }"},
+		{op("replace", "/a:b", "1"), "Replace operation [0]: Invalid path: Expected to find one of the following modifiers: 'prev', 'next', 'before', or 'after' but found 'b' within { \"Type\": \"replace\", \"Path\": \"/a:b\", \"Value\": \"<redacted>\" }"},
+		{op("replace", "/a:prev", "1"), "Replace operation [0]: Invalid path: Expected not to find any modifiers with key token within { \"Type\": \"replace\", \"Path\": \"/a:prev\", \"Value\": \"<redacted>\" }"},
+		{op("replace", "/a/-:prev", "1"), "Replace operation [0]: Invalid path: Expected not to find any modifiers with after last index token within { \"Type\": \"replace\", \"Path\": \"/a/-:prev\", \"Value\": \"<redacted>\" }"},
 		{"- {type: test, path: /none, absent: true}", "Expected to not find '/none'"},
 		{"- {type: test, path: '/zz?', absent: true}", "Expected to not find '/zz?'"},
-		{"- {type: test, path: /zz/y, absent: true}", "Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'items', 'key', 'list', 'map', 'none')"},
+		{"- {type: test, path: /zz/y, absent: true}", "Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'dates', 'items', 'key', 'list', 'map', 'none')"},
 		{"- {type: test, path: /items/name=zz, absent: true}", "Expected to find exactly one matching array item for path '/items/name=zz' but found 0"},
-		{"- {type: test, path: /key}", "Test operation [0]: Missing value or absent (line 1)"},
+		{"- {type: test, path: /key}", "Test operation [0]: Missing value or absent within { \"Type\": \"test\", \"Path\": \"/key\" }"},
+		{"- {type: test, absent: on, error: why}", "Test operation [0]: Missing path within { \"Type\": \"test\", \"Absent\": true, \"Error\": \"why\" }"},
+		{"- {type: replace, path: /a, value: ~}", "Replace operation [0]: Missing value within { \"Type\": \"replace\", \"Path\": \"/a\" }"},
+		{op("replace", "/list/-4:after", "1"), "Expected to find array index '-4' but found array of length '3' for path '/list/-4:after'"},
+		{op("replace", "/items/name=a=b", "1"), "Expected to find exactly one matching array item for path '/items/name=a=b' but found 0"},
+		{"- {type: test, path: '/zz?/0', absent: true}", "Expected to find key or matching index token at path '/zz?/0'"},
+		{"- {type: test, path: '/zz?/-', absent: true}", "Expected to find key or matching index token at path '/zz?/-'"},
+		{"- {type: test, path: /list/-, absent: true}", "Expected not to find after last index token in path '/list/-' (not supported in find operations)"},
 		{"{}", "expected a list of operations, got a map"},
 	} {
-		if _, err := apply(document, c.op); err == nil || err.Error() != c.want {
+		if _, err := apply(document, c.op); err == nil || strings.Join(strings.Fields(err.Error()), " ") != c.want {
 			t.Errorf("%s: got %v; want %s", c.op, err, c.want)
+		}
+	}
+}
+
+// TestErrorsOfAFile checks what the bosh CLI's messages say of the file.
+func TestErrorsOfAFile(t *testing.T) {
+	n := tree.Null()
+	for text, want := range map[string]string{
+		"- {type: replace, path: '', value: {a: 1}}\n- {type: remove, path: /b}": "Error 'operation [1] in o.yml failed': Expected to find a map key 'b' for path '/b' (found map keys: 'a')",
+		"- {type: remove, path: /b, error: why}":                                 "Error 'operation [0] in o.yml failed': Error 'why': Expected to find a map at path '/b' but found '<nil>'",
+		"- {type: remove, error: why}":                                           "Building ops: Remove operation [0]: Missing path within\n{\n  \"Type\": \"remove\",\n  \"Error\": \"operation [0] in o.yml failed\"\n}",
+		"- [":                                                                    "o.yml: line 1: did not find expected node content",
+	} {
+		all, err := ParseFile("o.yml", []byte(text))
+		if err == nil {
+			_, err = Apply(n, all)
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v; want %s", text, err, want)
 		}
 	}
 }

@@ -83,6 +83,10 @@ func parseToken(part string, last bool) (token, error) {
 	return token{kind: key, key: tree.Unescape(text), optional: optional}, nil
 }
 
+// escapeToken writes a key or a value as the bosh CLI's errors show it. Unlike
+// tree.Escape it leaves ? and = as they are.
+var escapeToken = strings.NewReplacer("~", "~0", "/", "~1", ":", "~7").Replace
+
 // pathText writes a path as errors show it: only the first ? is shown.
 func pathText(tokens []token) string {
 	var b strings.Builder
@@ -91,9 +95,9 @@ func pathText(tokens []token) string {
 		b.WriteByte('/')
 		switch t.kind {
 		case key:
-			b.WriteString(tree.Escape(t.key))
+			b.WriteString(escapeToken(t.key))
 		case matching:
-			b.WriteString(tree.Escape(t.key) + "=" + tree.Escape(t.value))
+			b.WriteString(escapeToken(t.key) + "=" + escapeToken(t.value))
 		case index:
 			b.WriteString(strconv.Itoa(t.index))
 		case after:

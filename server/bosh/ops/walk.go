@@ -13,12 +13,19 @@ import (
 
 // walk is one way along a path.
 type walk struct {
-	tokens []token
-	steps  *int
-	// create makes what an optional token does not find, and joins it to the
-	// document.
-	create bool
+	tokens   []token
+	steps    *int
+	optional absence
 }
+
+// absence is what happens where something optional is not there.
+type absence int
+
+const (
+	ends     absence = iota // the walk ends, with errAbsent
+	supposed                // the walk goes on as if it were there, and empty
+	created                 // the same, and it becomes a part of the document
+)
 
 // boshError returns an error with the bosh CLI's message.
 func boshError(format string, args ...any) error { return fmt.Errorf(format, args...) }
@@ -125,7 +132,7 @@ func (w *walk) item(n *yaml.Node, i int) (at int, there bool, err error) {
 	}
 	found := 0
 	for j, c := range n.Content {
-		if v := tree.Get(c, t.key); v != nil && v.Kind == yaml.ScalarNode && v.ShortTag() == "!!str" && v.Value == t.value {
+		if v := tree.Get(c, t.key); v != nil && v.Kind == yaml.ScalarNode && tree.Value(v) == t.value {
 			found, at = found+1, j
 		}
 	}
@@ -138,14 +145,19 @@ func (w *walk) item(n *yaml.Node, i int) (at int, there bool, err error) {
 // concrete moves a place as the token's modifiers say, and counts it from the
 // start. None of them may be for inserting.
 func (w *walk) concrete(n *yaml.Node, i, at int) (int, error) {
-	for _, m := range w.tokens[i].modifiers {
+	return w.moved(n, i, at, w.tokens[i].modifiers)
+}
+
+// moved is concrete with other modifiers.
+func (w *walk) moved(n *yaml.Node, i, at int, modifiers []string) (int, error) {
+	for _, m := range modifiers {
 		switch m {
 		case "prev":
 			at--
 		case "next":
 			at++
 		default:
-			return 0, boshError("Expected to find one of the following modifiers: 'prev', 'next', but found modifier '%s'", m)
+			return 0, boshError("Expected to find one of the following modifiers: 'prev', 'next', but found modifier '%s'", goModifier(m))
 		}
 	}
 	length := len(n.Content)
@@ -158,26 +170,42 @@ func (w *walk) concrete(n *yaml.Node, i, at int) (int, error) {
 	return at, nil
 }
 
-// vacancy is what takes the place of something optional that n has not: what
-// the next token can go on from.
+// vacancy returns what takes the place of something optional that n does not
+// have: a value in which the next token can be looked up.
 func (w *walk) vacancy(n *yaml.Node, i int) (*yaml.Node, error) {
-	if !w.create {
+	if w.optional == ends {
 		return nil, errAbsent
 	}
-	if t := w.tokens[i]; t.kind == matching {
-		made := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{tree.Text(t.key), tree.Text(t.value)}}
-		n.Content = append(n.Content, made)
-		return made, nil
+	made, err := w.empty(i)
+	if err != nil || w.optional == supposed {
+		return made, err
 	}
-	made := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-	switch w.tokens[i+1].kind {
-	case key:
-		made = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	case index:
+	if w.tokens[i].kind == key {
+		n.Content = append(n.Content, tree.Text(w.tokens[i].key))
+	}
+	n.Content = append(n.Content, made)
+	return made, nil
+}
+
+// empty is the value of token i where there is none: an item that matches it, or
+// what the next token asks for.
+func (w *walk) empty(i int) (*yaml.Node, error) {
+	t := w.tokens[i]
+	if t.kind == matching {
+		return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{tree.Text(t.key), tree.Text(t.value)}}, nil
+	}
+	if i+1 == len(w.tokens) {
+		return tree.Null(), nil
+	}
+	switch next := w.tokens[i+1].kind; {
+	case next == key:
+		return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, nil
+	case next == matching || next == after && w.optional == created:
+		return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}, nil
+	case w.optional == created:
 		return nil, boshError("Expected to find key, matching index or after last index token at path '%s'", w.path(i+1))
 	}
-	n.Content = append(n.Content, tree.Text(w.tokens[i].key), made)
-	return made, nil
+	return nil, boshError("Expected to find key or matching index token at path '%s'", w.path(i+1))
 }
 
 func (w *walk) spend(n int) error {
@@ -189,11 +217,14 @@ func (w *walk) spend(n int) error {
 
 // mismatch is the error of a path that leads into something else than it says.
 func mismatch(want, path string, n *yaml.Node) error {
-	return boshError("Expected to find %s at path '%s' but found '%s'", want, path, goType(n))
+	return boshError("Expected to find %s at path '%s' but found '%s'", want, path, GoType(n))
 }
 
-// goType is what the bosh CLI calls the type of a value.
-func goType(n *yaml.Node) string {
+// goModifier is what the bosh CLI calls a modifier.
+func goModifier(m string) string { return "patch." + title(m) + "Modifier" }
+
+// GoType is what the bosh CLI calls the type of a value.
+func GoType(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "map[interface {}]interface {}"
