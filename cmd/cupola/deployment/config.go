@@ -260,26 +260,11 @@ func (c *updateConfigCmd) Run(e *command.Env) error {
 // writeDiff prints the lines in which two texts differ, without credentials unless
 // these are asked for.
 func writeDiff(e *command.Env, was, is string, secrets bool) (err error) {
-	lines, err := shownDiff(was, is, secrets)
+	lines, err := redact.Diff(was, is, secrets)
 	for _, l := range lines {
 		fmt.Fprintln(e.Out, l)
 	}
 	return err
-}
-
-func shownDiff(was, is string, secrets bool) (lines []string, err error) {
-	if !secrets {
-		if was, err = redact.Manifest(was); err != nil {
-			return nil, err
-		}
-		if is, err = redact.Manifest(is); err != nil {
-			return nil, err
-		}
-	}
-	for _, l := range diffLines(was, is) {
-		lines = append(lines, redact.Shown(l))
-	}
-	return lines, nil
 }
 
 type updateCloudConfigCmd struct {
@@ -323,7 +308,7 @@ func (c *diffConfigCmd) Run(e *command.Env) error {
 		}
 		texts[i] = text
 	}
-	lines, err := shownDiff(texts[0], texts[1], c.WithSecrets)
+	lines, err := redact.Diff(texts[0], texts[1], c.WithSecrets)
 	if err != nil {
 		return err
 	}

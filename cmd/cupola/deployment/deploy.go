@@ -10,6 +10,7 @@ import (
 	"cupola/server/bosh"
 	"cupola/server/bosh/config"
 	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/redact"
 	"cupola/server/bosh/tree"
 )
 
@@ -167,7 +168,7 @@ func showDiff(e *command.Env, api *capi.Client, text []byte, secrets bool) (chan
 	if err != nil {
 		return false, err
 	}
-	lines, err := shownDiff(was, is, secrets)
+	lines, err := redact.Diff(was, is, secrets)
 	if err != nil {
 		return false, err
 	}

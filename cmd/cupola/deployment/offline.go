@@ -15,8 +15,10 @@ import (
 	"cupola/cmd/cupola/command"
 	"cupola/server/bosh"
 	"cupola/server/bosh/config"
+	"cupola/server/bosh/linediff"
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/offline"
+	"cupola/server/bosh/redact"
 	"cupola/server/bosh/tree"
 	"cupola/server/bosh/variables"
 	"cupola/server/kube"
@@ -163,7 +165,7 @@ func (l *localRender) manifests(e *command.Env, other string, secrets bool) ([]s
 	if err != nil {
 		return nil, err
 	}
-	return shownDiff(was, is, secrets)
+	return redact.Diff(was, is, secrets)
 }
 
 // objects compares the last output with the objects of now. Where that has secrets,
@@ -214,7 +216,7 @@ func objectLines(was, is map[string]string, shown bool) (lines []string, err err
 		}
 		lines = append(lines, sign+name)
 		if shown {
-			for _, line := range diffLines(was[name], is[name]) {
+			for _, line := range linediff.Lines(was[name], is[name]) {
 				lines = append(lines, "    "+line)
 			}
 		}

@@ -177,6 +177,22 @@ func (s Set) Cloud(values interpolate.Values) (*manifest.Cloud, error) {
 	return c, nil
 }
 
+// ShownText is Shown of the text of a manifest; "" of none.
+func (s Set) ShownText(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	root, err := tree.LoadBOSH([]byte(text))
+	if err == nil {
+		root, err = s.Shown(root)
+	}
+	if err != nil {
+		return "", err
+	}
+	out, err := tree.Write(root)
+	return string(out), err
+}
+
 // Shown is a manifest with all that configs say beside it, as the director compares
 // deployments.
 func (s Set) Shown(root *yaml.Node) (*yaml.Node, error) {

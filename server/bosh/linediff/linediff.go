@@ -1,24 +1,24 @@
-package deployment
+package linediff
 
 import (
 	"slices"
 	"strings"
 )
 
-// diffContext is how many equal lines are shown around those that differ.
-const diffContext = 3
+// context is how many equal lines are shown around those that differ.
+const context = 3
 
-// diffLines are the lines in which two texts differ, with some around them: each
+// Lines are the lines in which two texts differ, with some around them: each
 // begins with "- ", "+ " or two spaces. "  …" stands for lines between that both
 // have. There are none for texts of the same lines.
-func diffLines(was, is string) (out []string) {
+func Lines(was, is string) (out []string) {
 	all := edits(splitLines(was), splitLines(is))
 	shown := make([]bool, len(all))
 	for n, line := range all {
 		if line[0] == ' ' {
 			continue
 		}
-		for at := max(0, n-diffContext); at <= min(len(all)-1, n+diffContext); at++ {
+		for at := max(0, n-context); at <= min(len(all)-1, n+context); at++ {
 			shown[at] = true
 		}
 	}

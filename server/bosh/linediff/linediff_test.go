@@ -1,4 +1,4 @@
-package deployment
+package linediff
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestDiffLines(t *testing.T) {
+func TestLines(t *testing.T) {
 	var long []string
 	for n := range 30 {
 		long = append(long, fmt.Sprint("line ", n))
@@ -21,7 +21,7 @@ func TestDiffLines(t *testing.T) {
 		{"far apart", text, strings.NewReplacer("line 0\n", "", "line 20\n", "line twenty\n").Replace(text),
 			"- line 0|  line 1|  line 2|  line 3|  …|  line 17|  line 18|  line 19|- line 20|+ line twenty|  line 21|  line 22|  line 23"},
 	} {
-		if got := strings.Join(diffLines(c.was, c.is), "|"); got != c.want {
+		if got := strings.Join(Lines(c.was, c.is), "|"); got != c.want {
 			t.Errorf("%s: got %q; want %q", c.name, got, c.want)
 		}
 	}
@@ -29,14 +29,14 @@ func TestDiffLines(t *testing.T) {
 
 // TestDiffLinesLong compares manifests as large as any: what it takes must not
 // grow with the square of their lines.
-func TestDiffLinesLong(t *testing.T) {
+func TestLinesLong(t *testing.T) {
 	const n = 100_000
 	var was, is strings.Builder
 	for i := range n {
 		fmt.Fprintf(&was, "- %d\n", i)
 		fmt.Fprintf(&is, "- %d\n", n-i)
 	}
-	if got := diffLines(was.String(), is.String()); len(got) < n {
+	if got := Lines(was.String(), is.String()); len(got) < n {
 		t.Errorf("got %d lines; want one for each change", len(got))
 	}
 }

@@ -1,0 +1,2 @@
+// Package linediff shows in which lines two texts differ. It is pure.
+package linediff
