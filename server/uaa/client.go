@@ -16,6 +16,9 @@ const (
 	cliClient   = "cf"
 	adminClient = "admin"
 
+	// boshClient is the bosh CLI, when it is given no client.
+	boshClient = "bosh_cli"
+
 	// consoleClient has the tokens of the web console's sessions, and no grant: the
 	// console gets them from the UAA itself.
 	consoleClient = "console"
@@ -36,7 +39,7 @@ const (
 func builtin(id string) *cf.Client {
 	c := &cf.Client{Resource: cf.Resource{GUID: id}, Name: id}
 	switch id {
-	case cliClient:
+	case cliClient, boshClient:
 		c.GrantTypes = []string{grantPassword, grantRefresh}
 	case adminClient:
 		c.GrantTypes = []string{grantClient}

@@ -296,7 +296,7 @@ func (u clientAdmin) listClients(r *http.Request) (int, any, error) {
 	var all []resource
 	err := u.store.Read(r.Context(), func(tx *store.Tx) error {
 		rows, err := store.Clients.All(tx)
-		for _, c := range append([]*cf.Client{builtin(adminClient), builtin(cliClient), builtin(SSHClient)}, rows...) {
+		for _, c := range append([]*cf.Client{builtin(adminClient), builtin(cliClient), builtin(boshClient), builtin(SSHClient)}, rows...) {
 			all = append(all, resource{attributes: attributes{"client_id": {c.GUID}}, view: func() doc { return viewClient(c) }})
 		}
 		return err

@@ -14,7 +14,7 @@ import (
 
 // otherScopes are groups that Cloud Controller and the UAA know beside those of
 // every user and of admins.
-var otherScopes = []string{"cloud_controller.admin_read_only", "cloud_controller.global_auditor", "clients.admin", "clients.read", "clients.write", "uaa.resource", "groups.update"}
+var otherScopes = []string{"cloud_controller.admin_read_only", "cloud_controller.global_auditor", "clients.admin", "clients.read", "clients.write", "uaa.resource", "groups.update", "bosh.admin", "bosh.read"}
 
 // knownScopes are the groups that there always are.
 func knownScopes() []string { return slices.Concat(userScopes, AdminScopes, otherScopes) }

@@ -112,7 +112,7 @@ func (u *UAA) refresh(req *request, wanted []string) (int, any, error) {
 	if err != nil {
 		return 0, nil, void
 	}
-	if req.client.GUID == cliClient { // whose tokens always have all that the user may
+	if isCLI(req.client) { // whose tokens always have all that the user may
 		return u.issue(req, user, wanted)
 	}
 	if len(wanted) == 0 {
@@ -153,10 +153,13 @@ func narrow(have, wanted []string) ([]string, error) {
 	return both, nil
 }
 
+// isCLI reports whether a client is the CLI of Cloud Foundry or of BOSH.
+func isCLI(c *cf.Client) bool { return c.GUID == cliClient || c.GUID == boshClient }
+
 // userScope is what a user's token through a client can have, where groups are nested so.
 func userScope(user *cf.User, client *cf.Client, n nesting) []string {
 	may := client.Scopes
-	if client.GUID == cliClient || client.GUID == consoleClient {
+	if isCLI(client) || client.GUID == consoleClient {
 		may = knownScopes()
 	}
 	return slices.DeleteFunc(slices.Concat(userScopes, n.around(user.Scopes)), func(s string) bool { return !slices.Contains(may, s) })
