@@ -71,6 +71,14 @@ func (boshSpecs) DropUnused(tx *Tx) error {
 	return err
 }
 
+// ReleasesOf returns, sorted, the releases that instances of a deployment run, or are to,
+// as name/version.
+func (boshSpecs) ReleasesOf(tx *Tx, deploymentGUID string) ([]string, error) {
+	return tx.texts(`
+		SELECT DISTINCT r.value FROM bosh_instances i JOIN bosh_specs s ON s.guid IN (i.digest, i.next), json_each(s.releases) r
+		WHERE i.deployment_guid = ? AND r.value IS NOT NULL ORDER BY r.value`, deploymentGUID)
+}
+
 // UsersOf names, sorted, the deployments whose instances run a release's version, or
 // are to.
 func (boshSpecs) UsersOf(tx *Tx, release, version string) ([]string, error) {
@@ -108,7 +116,7 @@ var BOSHTasks = boshTasks{&Table[cf.BOSHTask]{
 			sealedBytes{k, &v.Order}, sealedBytes{k, &v.Plan}, &v.Result, timeColumn{&v.StartedAt}, timeColumn{&v.EndedAt}}
 	},
 	resource: func(v *cf.BOSHTask) *cf.Resource { return &v.Resource },
-	filters:  map[string]string{"guids": "guid", "numbers": "number", "deployment_names": "deployment_name", "states": "state"},
+	filters:  map[string]string{"guids": "guid", "numbers": "number", "deployment_names": "deployment_name", "states": "state", "kinds": "kind"},
 	orders:   map[string]string{"number": "number"},
 }}
 
@@ -133,9 +141,10 @@ func (t boshTasks) Insert(tx *Tx, task *cf.BOSHTask) error {
 	return t.Table.Insert(tx, task)
 }
 
-// DropEnded removes the tasks up to a number that have ended.
-func (boshTasks) DropEnded(tx *Tx, upTo int) error {
-	_, err := tx.exec("DELETE FROM bosh_tasks WHERE number <= ? AND state NOT IN ('queued','processing')", upTo)
+// DropEnded removes the tasks of a kind that have ended, but for the newest.
+func (boshTasks) DropEnded(tx *Tx, kind string, keep int) error {
+	_, err := tx.exec("DELETE FROM bosh_tasks WHERE kind = ? AND state NOT IN ('queued','processing') AND number <="+
+		" (SELECT number FROM bosh_tasks WHERE kind = ? ORDER BY number DESC LIMIT 1 OFFSET ?)", kind, kind, keep)
 	return err
 }
 

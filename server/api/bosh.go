@@ -72,39 +72,25 @@ func listBOSHInstances(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := store.BOSHInstances.By(c.Tx, "deployment_guids", d.GUID)
+	rows, err := director.Observe(c.Tx, d)
 	if err != nil {
 		return nil, err
 	}
-	actuals, err := store.ActualLRPs.By(c.Tx, "domains", lrp.BOSHDomain(d.Name))
-	if err != nil {
-		return nil, err
+	all := []doc{}
+	for _, r := range rows {
+		all = append(all, viewBOSHInstance(c, r))
 	}
-	slices.SortFunc(rows, func(a, b *cf.BOSHInstance) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), a.Index-b.Index)
-	})
-	return ok(views(c, rows, func(_ *call, r *cf.BOSHInstance) doc { return viewBOSHInstance(c, r, actuals) }))
+	return ok(all)
 }
 
-func viewBOSHInstance(c *call, r *cf.BOSHInstance, actuals []*lrp.Actual) doc {
-	state, address, processes := string(r.Phase), "", []doc{}
-	ready := true
-	for _, a := range actuals {
-		if a.Owner.GUID != r.GUID || !strings.HasSuffix(a.ProcessGUID, "."+r.Digest) {
-			continue
-		}
-		ready = ready && a.Routable()
-		if a.Address != "" {
-			address = a.Address
-		}
+func viewBOSHInstance(c *call, r director.Observed) doc {
+	processes := []doc{}
+	for _, a := range r.Actuals {
 		processes = append(processes, with(doc{"guid": a.ProcessGUID, "name": a.Owner.Part, "state": strings.ToLower(string(a.State)), "ready": a.Ready, "role": a.Role,
 			"crash_count": a.CrashCount, "details": a.CrashReason + a.PlacementError}, vitals(c, a)))
 	}
-	if r.Phase == cf.BOSHRunning && !ready {
-		state = "failing"
-	}
-	return doc{"guid": r.GUID, "group": r.Group, "index": r.Index, "az": r.AZ, "lifecycle": r.Lifecycle, "state": state, "since": r.Since,
-		"address": address, "processes": processes, "disk": r.DiskGUID, "stopped": r.Goal == cf.BOSHHalted, "up_to_date": r.Digest == r.Next, "failure": r.Failure}
+	return doc{"guid": r.GUID, "group": r.Group, "index": r.Index, "az": r.AZ, "lifecycle": r.Lifecycle, "state": r.State, "since": r.Since,
+		"address": r.Address, "processes": processes, "disk": r.DiskGUID, "stopped": r.Goal == cf.BOSHHalted, "up_to_date": r.Digest == r.Next, "failure": r.Failure}
 }
 
 // vitals are the resources that a process uses, if the query asks for them.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 
+	"cupola/server/bosh/director"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -81,7 +82,7 @@ func deleteBOSHRelease(c *call) (*response, error) {
 	if err := c.s.Releases.Delete(c.Tx, r); err != nil {
 		return nil, err
 	}
-	if err := recordRelease(c, "delete", r); err != nil {
+	if err := director.RecordRelease(c.Tx, c.identity.Username, "delete", r); err != nil {
 		return nil, err
 	}
 	return noContent()
@@ -133,11 +134,6 @@ func receiveRelease(c *call) (*cf.BOSHRelease, error) {
 	return c.s.Releases.Receive(c.Context(), body, req.URL, query.Get("sha1"), query.Get("name"), query.Get("version"))
 }
 
-// recordRelease adds the event of what a user does to a release.
-func recordRelease(c *call, action string, r *cf.BOSHRelease) error {
-	return store.BOSHEvents.Insert(c.Tx, &cf.BOSHEvent{User: c.identity.Username, Action: action, ObjectType: "release", ObjectName: r.Name + "/" + r.Version})
-}
-
 func keepRelease(c *call, r *cf.BOSHRelease) (*response, error) {
 	if err := c.PermitAdmin(); err != nil {
 		return nil, err
@@ -146,7 +142,7 @@ func keepRelease(c *call, r *cf.BOSHRelease) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := recordRelease(c, "create", kept); err != nil {
+	if err := director.RecordRelease(c.Tx, c.identity.Username, "create", kept); err != nil {
 		return nil, err
 	}
 	view, err := viewBOSHReleaseParts(c, kept)

@@ -3,7 +3,6 @@ package api
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"cupola/server/bosh/director"
 	"cupola/store"
@@ -19,7 +18,7 @@ func viewBOSHTask(_ *call, t *cf.BOSHTask) doc {
 // listBOSHTasks lists the newest tasks, or those that the query's "state", "deployment" and
 // "limit" choose.
 func listBOSHTasks(c *call) (*response, error) {
-	q := store.Query{Order: "number", Desc: true, Page: 1, PerPage: 30, Where: map[string][]string{}} // as bosh tasks --recent
+	q := store.Query{Order: "number", Desc: true, Page: 1, PerPage: 30, Where: map[string][]string{"kinds": director.Changing()}} // as bosh tasks --recent
 	query := c.Request.URL.Query()
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -56,36 +55,12 @@ func listBOSHLocks(c *call) (*response, error) {
 	return ok(all)
 }
 
-// eventFilters are the filters of listBOSHEvents that rows have to equal.
-var eventFilters = map[string]string{"deployment": "deployments", "task": "tasks", "instance": "instances", "user": "users", "action": "actions",
-	"object_type": "object_types", "object_name": "object_names", "before_id": "before_ids"}
-
 // listBOSHEvents lists the newest 200 events that the query's filters choose, as BOSH's
 // director does.
 func listBOSHEvents(c *call) (*response, error) {
-	q := store.Query{Order: "number", Desc: true, Page: 1, PerPage: 200, Where: map[string][]string{}}
-	for name, values := range c.Request.URL.Query() {
-		switch filter := eventFilters[name]; {
-		case name == "before_time", name == "after_time":
-			at, err := boshTime(values[0])
-			if err != nil {
-				return nil, cf.Errorf(cf.BadQueryParameter, "The query parameter is invalid: %s must be a time like 2026-01-31T12:00:00Z, or seconds since 1970", name)
-			}
-			op := ">"
-			if name == "before_time" {
-				op = "<"
-			}
-			q.Times = append(q.Times, store.TimeRange{Column: "created_at", Op: op, Times: []time.Time{at}})
-		case filter == "":
-			return nil, cf.Errorf(cf.BadQueryParameter, "The query parameter is invalid: Unknown query parameter(s): '%s'", name)
-		case filter == "tasks" || filter == "before_ids":
-			if _, err := strconv.Atoi(values[0]); err != nil {
-				return nil, cf.Errorf(cf.BadQueryParameter, "The query parameter is invalid: %s must be a number", name)
-			}
-			q.Where[filter] = values[:1]
-		default:
-			q.Where[filter] = values[:1]
-		}
+	q, err := director.EventQuery(c.Request.URL.Query())
+	if err != nil {
+		return nil, err
 	}
 	rows, _, err := store.BOSHEvents.List(c.Tx, q)
 	if err != nil {
@@ -97,14 +72,6 @@ func listBOSHEvents(c *call) (*response, error) {
 func viewBOSHEvent(_ *call, e *cf.BOSHEvent) doc {
 	return doc{"id": e.Number, "parent_id": e.Parent, "timestamp": e.CreatedAt, "user": e.User, "action": e.Action, "object_type": e.ObjectType, "object_name": e.ObjectName,
 		"task": e.Task, "deployment": e.Deployment, "instance": e.Instance, "error": e.Error}
-}
-
-// boshTime parses a time as the director does: RFC 3339, or seconds since 1970.
-func boshTime(text string) (time.Time, error) {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return time.Unix(n, 0), nil
-	}
-	return time.Parse(time.RFC3339, text)
 }
 
 // findBOSHTask finds the task of {number}, for admins.

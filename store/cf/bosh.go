@@ -141,7 +141,7 @@ type BOSHTask struct {
 	Resource
 	Number         int // from 1, of all deployments
 	DeploymentName string
-	Kind           string // deploy, start, stop, restart, recreate, delete, run-errand
+	Kind           string // a director.Kind
 	User           string
 	State          BOSHTaskState
 	// Order is what was asked for, JSON.

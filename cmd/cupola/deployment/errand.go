@@ -12,6 +12,7 @@ import (
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
+	"cupola/server/bosh/agent"
 )
 
 type errandsCmd struct {
@@ -158,10 +159,10 @@ func (r *errandResult) collect(lines []logLine) (complete bool) {
 			continue
 		}
 		text := string(payload)
+		own, last := agent.CallLine(r.Call, text)
+		complete = complete || last
 		switch {
-		case strings.HasPrefix(text, "Cell ") && strings.HasSuffix(text, " container for instance "+r.Call):
-			complete = complete || strings.Contains(text, "destroy container") || strings.Contains(text, "successfully destroyed")
-		case strings.HasPrefix(text, "Exit status "): // of the program, or of what goes before it
+		case !own:
 		case l.Log.Type == "ERR":
 			fmt.Fprintln(&stderr, text)
 		default:

@@ -148,3 +148,15 @@ func (s Spec) ErrandCalls() (calls []Call) {
 	}
 	return calls
 }
+
+// CallLine reports whether a log line of a call is its program's own, or else the cell's,
+// and whether it is the last one of the call.
+func CallLine(call, text string) (own, last bool) {
+	switch {
+	case strings.HasPrefix(text, "Cell ") && strings.HasSuffix(text, " container for instance "+call):
+		return false, strings.Contains(text, "destroy container") || strings.Contains(text, "successfully destroyed")
+	case strings.HasPrefix(text, "Exit status "): // of the program, or of what goes before it
+		return false, false
+	}
+	return true, false
+}

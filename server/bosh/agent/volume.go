@@ -153,3 +153,9 @@ func (j *Job) directories() []string {
 func makeDirectories(dirs []string) lrp.Action {
 	return lrp.Run{Path: contract.Helper, Args: append([]string{contract.CommandDirectories, user}, dirs...), Dir: "/", User: "root", Quiet: true}.Action()
 }
+
+// LogVolume returns the volume with an instance's files in /var/vcap/sys/log, and their
+// directory in it.
+func LogVolume(instanceGUID string) (volume, dir string) {
+	return Instance{GUID: instanceGUID}.sys(), "log"
+}

@@ -92,3 +92,8 @@ func recordDisk(tx *store.Tx, t *cf.BOSHTask, action string, d *cf.BOSHDisk, r *
 	}
 	return store.BOSHEvents.Insert(tx, e)
 }
+
+// RecordRelease adds the event of what a user did to a release.
+func RecordRelease(tx *store.Tx, user, action string, r *cf.BOSHRelease) error {
+	return store.BOSHEvents.Insert(tx, &cf.BOSHEvent{User: user, Action: action, ObjectType: "release", ObjectName: r.Name + "/" + r.Version})
+}

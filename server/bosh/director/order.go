@@ -89,7 +89,7 @@ func (o Order) update(u manifest.Update) (manifest.Update, error) {
 	return u, nil
 }
 
-// KeptTasks is how many tasks are kept, those that have not ended apart.
+// KeptTasks is how many tasks of a kind are kept, those that have not ended apart.
 const KeptTasks = 500
 
 // Ask adds a task for a deployment. The tasks of one deployment are done one
@@ -111,7 +111,7 @@ func Ask(tx *store.Tx, deployment, user string, kind Kind, o Order) (*cf.BOSHTas
 	if err := store.BOSHTasks.Insert(tx, t); err != nil {
 		return nil, err
 	}
-	return t, store.BOSHTasks.DropEnded(tx, t.Number-KeptTasks)
+	return t, store.BOSHTasks.DropEnded(tx, t.Kind, kept(kind))
 }
 
 func orderOf(t *cf.BOSHTask) (o Order, err error) {

@@ -50,6 +50,8 @@ type taskPlan struct {
 	Unresponsive []string `json:",omitempty"`
 	// DropDisks deletes the disks of deleted instances.
 	DropDisks bool `json:",omitempty"`
+	// Output is what a task that was done at once has for its client.
+	Output string `json:",omitempty"`
 	// Result is what the task says when it has ended well.
 	Result string `json:",omitempty"`
 }
