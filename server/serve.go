@@ -24,6 +24,7 @@ type Ready struct {
 	HTTP, HTTPS   string // URLs; "" where there is no listener
 	SSH           string // host:port; "" where there is no listener
 	BBS           string // host:port; "" where there is no listener
+	Director      string // URL; "" where there is no listener
 	Metrics       string // URL; "" where there is no listener
 	Domain        string
 	DataDir       string
@@ -40,7 +41,7 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 	}
 	bulkhead.ProtectMemory(c.Log)
 	// Clients that come while the parts are opened wait in the listeners.
-	bound, err := (&front.Binder{HTTP: &c.HTTP, HTTPS: &c.HTTPS, SSH: &c.SSH, BBS: &c.BBS, Metrics: &c.Metrics, Segments: c.SegmentListeners(), Held: c.Listeners, Log: c.Log}).Listen(ctx)
+	bound, err := (&front.Binder{HTTP: &c.HTTP, HTTPS: &c.HTTPS, SSH: &c.SSH, BBS: &c.BBS, Director: &c.Director, Metrics: &c.Metrics, Segments: c.SegmentListeners(), Held: c.Listeners, Log: c.Log}).Listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,6 +138,9 @@ func (d *daemon) announce(ready func(Ready)) {
 	}
 	if d.BBS != "off" {
 		r.BBS = d.BBS
+	}
+	if d.Director != "" && d.Director != "off" {
+		r.Director, r.CA = "https://"+d.Director, d.executor.Dir.Path("ca.pem")
 	}
 	if d.Metrics != "" && d.Metrics != "off" {
 		r.Metrics = "http://" + d.Metrics + "/metrics"

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -60,6 +61,9 @@ func welcome(e *command.Env, r server.Ready) {
 	if r.BBS != "" {
 		row("BBS", "https://%s  (eval \"$(sudo cupola credentials --bbs%s)\"; cfdot …)", r.BBS, dataDirFlag(r))
 	}
+	if r.Director != "" {
+		row("director", "%s  (eval \"$(sudo cupola credentials --director%s)\"; bosh …)", r.Director, dataDirFlag(r))
+	}
 	if r.Metrics != "" {
 		row("metrics", "%s", r.Metrics)
 	}
@@ -99,7 +103,8 @@ func dataDirFlag(r server.Ready) string {
 
 type credentialsCmd struct {
 	command.DaemonFlags
-	BBS bool `name:"bbs" help:"Print the environment variables for BBS clients like cfdot instead."`
+	BBS      bool `name:"bbs" help:"Print the environment variables for BBS clients like cfdot instead." xor:"for"`
+	Director bool `help:"Print the environment variables for the bosh CLI instead." xor:"for"`
 }
 
 // Run prints the password and nothing else, so that it can be used in a
@@ -108,18 +113,52 @@ func (c *credentialsCmd) Run(e *command.Env) error {
 	if c.BBS {
 		return c.bbs(e)
 	}
-	password, err := seed.AdminPassword(c.DataDir)
-	if errors.Is(err, fs.ErrPermission) {
-		return errors.New("only root may read the password: run it with sudo")
+	if c.Director {
+		return c.director(e)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s has no password yet: start the daemon with 'sudo cupola serve', or give --data-dir", c.DataDir)
-	}
+	password, err := c.password()
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(e.Out, password)
 	return err
+}
+
+func (c *credentialsCmd) password() (string, error) {
+	password, err := seed.AdminPassword(c.DataDir)
+	if errors.Is(err, fs.ErrPermission) {
+		return "", errors.New("only root may read the password: run it with sudo")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s has no password yet: start the daemon with 'sudo cupola serve', or give --data-dir", c.DataDir)
+	}
+	return password, err
+}
+
+// director prints lines for a shell. The UAA's client admin has the admin's password.
+func (c *credentialsCmd) director(e *command.Env) error {
+	password, err := c.password()
+	if err != nil {
+		return err
+	}
+	url, err := datadir.DirectorOf(c.DataDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the daemon of %s does not serve the director's API: start it with --director, like --director 127.0.0.1:25555", c.DataDir)
+	}
+	if err != nil {
+		return err
+	}
+	printExports(e, [][2]string{{"BOSH_ENVIRONMENT", url}, {"BOSH_CA_CERT", filepath.Join(c.DataDir, "ca.pem")}, {"BOSH_CLIENT", "admin"}, {"BOSH_CLIENT_SECRET", password}})
+	return nil
+}
+
+// printExports prints lines that set variables of a shell, but for empty ones.
+func printExports(e *command.Env, all [][2]string) {
+	for _, v := range all {
+		if v[1] != "" {
+			fmt.Fprintf(e.Out, "export %s='%s'\n", v[0], strings.ReplaceAll(v[1], "'", `'\''`))
+		}
+	}
 }
 
 // bbs prints lines for a shell.
@@ -131,11 +170,7 @@ func (c *credentialsCmd) bbs(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range [][2]string{{"BBS_URL", have.URL}, {"LOCKET_API_LOCATION", strings.TrimPrefix(have.URL, "https://")}, {"CA_CERT_FILE", have.CA}, {"CLIENT_CERT_FILE", have.Cert}, {"CLIENT_KEY_FILE", have.Key}, {"DIEGO_SSH_PASSWORD", have.SSH}} {
-		if v[1] != "" {
-			fmt.Fprintf(e.Out, "export %s='%s'\n", v[0], strings.ReplaceAll(v[1], "'", `'\''`))
-		}
-	}
+	printExports(e, [][2]string{{"BBS_URL", have.URL}, {"LOCKET_API_LOCATION", strings.TrimPrefix(have.URL, "https://")}, {"CA_CERT_FILE", have.CA}, {"CLIENT_CERT_FILE", have.Cert}, {"CLIENT_KEY_FILE", have.Key}, {"DIEGO_SSH_PASSWORD", have.SSH}})
 	return nil
 }
 

@@ -50,6 +50,7 @@ type Config struct {
 	TCP              string         `name:"tcp" help:"Address and ports of TCP routes, like 127.0.0.1:1024-1123,2000; 'off' disables them." default:"127.0.0.1:1024-1123" env:"CUPOLA_TCP" placeholder:"ADDR"`
 	BBS              string         `name:"bbs" help:"Address of Diego's BBS API, for clients like cfdot; disabled by default." env:"CUPOLA_BBS" placeholder:"ADDR"`
 	BBSFiles         bbs.OwnFiles   `embed:"" prefix:"bbs-"`
+	Director         string         `name:"director" help:"Address of the API of BOSH's director, for the bosh CLI; disabled by default." env:"CUPOLA_DIRECTOR" placeholder:"ADDR"`
 	Metrics          string         `help:"Address of /metrics for Prometheus, served without authentication; disabled by default." env:"CUPOLA_METRICS" placeholder:"ADDR"`
 	Domain           string         `help:"Domain of apps. The API answers at api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword    string         `help:"Admin password; generated once by default." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
@@ -75,7 +76,7 @@ type Config struct {
 
 	Version   string                  `kong:"-"` // of the build
 	Stop      StopMode                `kong:"-"`
-	Listeners map[string]net.Listener `kong:"-"` // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, metrics; or by tcp- and the port
+	Listeners map[string]net.Listener `kong:"-"` // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, director, metrics; or by tcp- and the port
 	Manager   systemd.Manager         `kong:"-"`
 	Log       *slog.Logger            `kong:"-"`
 }
@@ -147,7 +148,7 @@ type address struct {
 }
 
 func (c *Config) addresses() []address {
-	return []address{{"http", &c.HTTP}, {"https", &c.HTTPS}, {"ssh", &c.SSH}, {"bbs", &c.BBS}, {"metrics", &c.Metrics}}
+	return []address{{"http", &c.HTTP}, {"https", &c.HTTPS}, {"ssh", &c.SSH}, {"bbs", &c.BBS}, {"director", &c.Director}, {"metrics", &c.Metrics}}
 }
 
 func (c *Config) checkAddresses() (err error) {
@@ -286,7 +287,7 @@ func (c *Config) takeListeners() (err error) {
 		switch {
 		case isPort: // of a TCP route, from the daemon before
 		case addr == nil:
-			err = errors.Join(err, fmt.Errorf("the service manager hands over a socket %q: it has to be called http, https, ssh, bbs or metrics (FileDescriptorName=)", name))
+			err = errors.Join(err, fmt.Errorf("the service manager hands over a socket %q: it has to be called http, https, ssh, bbs, director or metrics (FileDescriptorName=)", name))
 		case *addr == "off":
 			err = errors.Join(err, fmt.Errorf("--%s is off, but the service manager has its socket: stop cupola-%s.socket", name, name))
 		default:

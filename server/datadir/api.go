@@ -18,6 +18,21 @@ func apiFile(dataDir string) string { return filepath.Join(dataDir, "api") }
 // before it serves wait in the listener.
 func (d *Dir) WriteAPI(addr string) error { return writeLine(apiFile(d.path), localURL(addr)) }
 
+// directorFile tells commands of this machine where the director's API is.
+func directorFile(dataDir string) string { return filepath.Join(dataDir, "director") }
+
+// WriteDirector writes the file for a daemon that serves the director's API at addr.
+func (d *Dir) WriteDirector(addr string) error {
+	return writeLine(directorFile(d.path), "https"+strings.TrimPrefix(localURL(addr), "http"))
+}
+
+// DirectorOf is the URL of the director's API, as the last daemon that served it left it.
+// The error wraps fs.ErrNotExist where there was none.
+func DirectorOf(dataDir string) (string, error) {
+	text, err := os.ReadFile(directorFile(dataDir))
+	return strings.TrimSpace(string(text)), err
+}
+
 // localURL is how this machine reaches a listener. One at all addresses is at
 // those of IPv4 too.
 func localURL(addr string) string {

@@ -8,7 +8,6 @@ import (
 
 	"cupola/server/admin/stack"
 	"cupola/server/api"
-	"cupola/server/bosh/resolve"
 	"cupola/server/loops"
 	"cupola/server/osb"
 	"cupola/store/cf"
@@ -23,9 +22,7 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 		Routed:   func(ctx context.Context) { _ = l.Ingress.Current(ctx) }, // its only error is ctx's
 		LogShown: x.Logs.Cache.Shown, WhyCrashed: x.Logs.WhyCrashed,
 		Retire: l.Retire, SSH: f.sshInfo(), PackDroplet: x.Images.PackDroplet, PackedLayer: x.Images.OpenLayer,
-		RenderBOSH: func(ctx context.Context, decode func(any) error) (any, error) {
-			return resolve.Kube(ctx, l.Director, decode)
-		},
+		RenderBOSH: l.RenderBOSH,
 		ReadBackup: func(b *cf.DataBackup, to io.Writer) error { return l.Backups.Open(b, to) },
 		Parameters: func(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
 			text, err := l.Brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)

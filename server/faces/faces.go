@@ -14,6 +14,7 @@ import (
 	"cupola/runtime/fault"
 	"cupola/server/api"
 	"cupola/server/bbs"
+	"cupola/server/boshapi"
 	"cupola/server/bulkhead"
 	"cupola/server/certs"
 	"cupola/server/console"
@@ -50,16 +51,17 @@ type Faces struct {
 	bbs      *bbs.Server
 	endpoint *bbs.Endpoint // nil where the BBS has no listener
 	api      *api.Server
+	director *boshapi.Server
 	streams  *logstream.Gateway
 	console  *console.Console
 	certs    *certs.Source
 	git      *gitpush.Face
 	endPolls func() // answers the requests that wait for news
 
-	bound    front.Listeners
-	http     []net.Listener // the guarded ones of bound
-	front    *front.Server
-	segments []segmentServer // routers of isolation segments
+	bound front.Listeners
+	http  []net.Listener // the guarded ones of bound
+	front *front.Server
+	sides []sideServer // routers of isolation segments, and the director's API
 }
 
 // OpenLimits derives the budgets of connections and requests from how many
@@ -105,6 +107,7 @@ func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) error {
 	polls, endPolls := context.WithCancel(ctx)
 	f.endPolls = endPolls
 	f.api = api.New(polls, f.apiConfig(l))
+	f.director = f.newDirector(l)
 	f.streams = logstream.New(logstream.Config{Hub: &f.Executor.Logs.Hub, Cache: f.Executor.Logs.Cache, Store: f.Executor.Store, Authorize: f.readers().Reader, Stop: polls, Log: f.Executor.Log})
 	var err error
 	if err = f.openGit(polls); err != nil {
@@ -146,7 +149,13 @@ func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 		if s.TLS {
 			config = secure
 		}
-		f.segments = append(f.segments, segmentServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{guard(bound.Segments[i], config, router.Direct{Shard: s.Shard, Reserved: f.certs.Pending})}})
+		f.sides = append(f.sides, sideServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{guard(bound.Segments[i], config, router.Direct{Shard: s.Shard, Reserved: f.certs.Pending})}})
+	}
+	if bound.Director != nil {
+		if err := x.Dir.WriteDirector(x.Director); err != nil {
+			return err
+		}
+		f.sides = append(f.sides, sideServer{front.NewServer(handlers.Director(f.director, boshapi.UAAPath), func() {}, x.Log), []net.Listener{router.Guard(bound.Director, secure, f.gate)}})
 	}
 	return f.prepareBBS()
 }
@@ -175,8 +184,8 @@ func (f *Faces) backends() (*router.BackendTLS, error) {
 	return &router.BackendTLS{Authorities: f.Executor.Identities.Certificate, Certificate: own}, err
 }
 
-// segmentServer serves apps of some isolation segments.
-type segmentServer struct {
+// sideServer serves apps of some isolation segments, or the director's API.
+type sideServer struct {
 	*front.Server
 	listeners []net.Listener
 }
@@ -196,7 +205,7 @@ func (f *Faces) readers() front.Readers {
 // ctx.
 func (f *Faces) Start(ctx, live context.Context, group *errgroup.Group) {
 	f.front.Start(ctx, group, f.http)
-	for _, s := range f.segments {
+	for _, s := range f.sides {
 		s.Start(ctx, group, s.listeners)
 	}
 	group.Go(fault.Loop(live, "jobs", f.api.Jobs.Run))
@@ -221,13 +230,13 @@ func (f *Faces) Start(ctx, live context.Context, group *errgroup.Group) {
 // Drain takes no new requests and lets those in flight finish.
 func (f *Faces) Drain() {
 	f.front.Close(f.http)
-	for _, s := range f.segments {
+	for _, s := range f.sides {
 		s.Close(s.listeners)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), reconcile.DrainTime)
 	defer cancel()
 	f.front.Drain(ctx)
-	for _, s := range f.segments {
+	for _, s := range f.sides {
 		s.Drain(ctx)
 	}
 	if f.ports != nil {

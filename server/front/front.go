@@ -67,6 +67,15 @@ func (f *Front) Handler() http.Handler {
 	})))
 }
 
+// Director is the handler of the listener of --director: the API of BOSH's director,
+// and the UAA below a path.
+func (f *Front) Director(api http.Handler, uaaPath string) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", api)
+	mux.Handle(uaaPath+"/", f.byAddress(http.StripPrefix(uaaPath, f.UAA)))
+	return fault.Handler("director", f.bounded(mux))
+}
+
 // Direct says which requests of the same listeners the router forwards directly.
 func (f *Front) Direct() router.Direct { return router.Direct{Shard: f.Shard, Reserved: f.isReserved} }
 

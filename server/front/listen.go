@@ -13,16 +13,16 @@ import (
 // Binder binds the daemon's listeners. It gets the addresses of the flags, and
 // replaces a port that was left open by the one that it bound.
 type Binder struct {
-	HTTP, HTTPS, SSH, BBS, Metrics *string
-	Segments                       []SegmentRouter
-	Held                           map[string]net.Listener // handed over, by flag
-	Log                            *slog.Logger
+	HTTP, HTTPS, SSH, BBS, Director, Metrics *string
+	Segments                                 []SegmentRouter
+	Held                                     map[string]net.Listener // handed over, by flag
+	Log                                      *slog.Logger
 }
 
 // Listeners are where the daemon listens; all but Plain are nil where there is none.
 type Listeners struct {
-	Plain, Secure, SSH, BBS, Metrics net.Listener
-	Segments                         []net.Listener // of Binder.Segments
+	Plain, Secure, SSH, BBS, Director, Metrics net.Listener
+	Segments                                   []net.Listener // of Binder.Segments
 }
 
 // Listen binds all of them, or none.
@@ -32,6 +32,7 @@ func (b *Binder) Listen(ctx context.Context) (l Listeners, err error) {
 		func() (err error) { l.Secure, err = b.optional(ctx, "https", b.HTTPS); return err },
 		func() (err error) { l.SSH, err = b.ssh(ctx); return err },
 		func() (err error) { l.BBS, err = b.optional(ctx, "bbs", b.BBS); return err },
+		func() (err error) { l.Director, err = b.optional(ctx, "director", b.Director); return err },
 		func() (err error) { l.Metrics, err = b.optional(ctx, "metrics", b.Metrics); return err },
 		func() (err error) { l.Segments, err = b.segments(ctx); return err },
 	} {
@@ -44,7 +45,7 @@ func (b *Binder) Listen(ctx context.Context) (l Listeners, err error) {
 
 // Close closes those that there are.
 func (l Listeners) Close() (err error) {
-	for _, one := range append([]net.Listener{l.Plain, l.Secure, l.SSH, l.BBS, l.Metrics}, l.Segments...) {
+	for _, one := range append([]net.Listener{l.Plain, l.Secure, l.SSH, l.BBS, l.Director, l.Metrics}, l.Segments...) {
 		if one != nil {
 			err = errors.Join(err, one.Close())
 		}

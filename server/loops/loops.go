@@ -83,6 +83,11 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	return err
 }
 
+// RenderBOSH writes a deployment as Kubernetes objects; see resolve.Kube.
+func (l *Loops) RenderBOSH(ctx context.Context, decode func(request any) error) (any, error) {
+	return resolve.Kube(ctx, l.Director, decode)
+}
+
 // stackVersion names what stagings on a stack depend on besides their rows, "" where that
 // is unknown; nil if all pushes are staged.
 func (l *Loops) stackVersion() func(stack string) string {

@@ -1,0 +1,270 @@
+package boshapi
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"cupola/rootfs/volume"
+	"cupola/server/bosh/agent"
+	"cupola/server/bosh/director"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// logRequest says which logs a client wants. It is the ID of the resource that has them,
+// encoded: the archive is made when it is downloaded.
+type logRequest struct {
+	Deployment string   `json:"d"` // GUID
+	Group      string   `json:"g,omitempty"`
+	Index      *int     `json:"i,omitempty"`
+	Filters    []string `json:"f,omitempty"`
+}
+
+// fetchLogs records a task whose result is the ID of an archive of logs.
+func fetchLogs(c *call) (*answer, error) {
+	d, err := c.deployment()
+	if err != nil {
+		return nil, err
+	}
+	if kind := c.query("type"); !strings.Contains(","+kind+",", ",job,") && kind != "" && kind != "all" {
+		return nil, refuse("cupola has no logs of agents and systems: leave out --agent and --system")
+	}
+	req := logRequest{Deployment: d.GUID}
+	if text := c.query("filters"); text != "" {
+		req.Filters = strings.Split(text, ",")
+	}
+	if req.Group, req.Index, err = c.named(d, c.param("group"), c.param("id")); err != nil {
+		return nil, err
+	}
+	rows, err := req.instances(c.tx)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, &refusal{http.StatusNotFound, 70001, "No instance matches: " + c.param("group") + "/" + c.param("id")}
+	}
+	text, err := json.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, r := range rows {
+		names = append(names, fmt.Sprintf("%s/%s (%d)", r.Group, r.GUID, r.Index))
+	}
+	return c.ended(director.Ended{Deployment: d.Name, Kind: director.FetchLogs, Result: base64.RawURLEncoding.EncodeToString(text), Events: events("Fetching logs for", names...)})
+}
+
+// instances are those whose logs are wanted.
+func (q logRequest) instances(tx *store.Tx) (all []*cf.BOSHInstance, err error) {
+	rows, err := store.BOSHInstances.By(tx, "deployment_guids", q.Deployment)
+	for _, r := range rows {
+		if (q.Group == "" || q.Group == r.Group) && (q.Index == nil || *q.Index == r.Index) {
+			all = append(all, r)
+		}
+	}
+	return all, err
+}
+
+// downloadLogs makes and sends the archive of {id}: the files of one instance, or an
+// archive of archives.
+func downloadLogs(c *call) (*answer, error) {
+	var req logRequest
+	text, err := base64.RawURLEncoding.DecodeString(c.param("id"))
+	if err == nil {
+		err = json.Unmarshal(text, &req)
+	}
+	var rows []*cf.BOSHInstance
+	if err := c.in(false, func() (err error) { // for readers alone
+		rows, err = req.instances(c.tx)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if err != nil || len(rows) == 0 {
+		return nil, &refusal{http.StatusNotFound, 100002, "Resource '" + c.param("id") + "' not found"}
+	}
+	turn, err := c.uploads.Acquire(c.Request.Context(), c.asker())
+	if err != nil {
+		return nil, err
+	}
+	c.uploading = turn
+	file, err := c.packLogs(rows, req.Filters)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{raw: func(w http.ResponseWriter, r *http.Request) {
+		defer file.Close()
+		w.Header().Set("Content-Type", "application/x-gzip")
+		http.ServeContent(w, r, "", time.Time{}, file)
+	}}, nil
+}
+
+// packLogs writes the archive to a file without a name.
+func (c *call) packLogs(rows []*cf.BOSHInstance, filters []string) (*os.File, error) {
+	out, err := c.temporary()
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 1 {
+		err = c.packInstance(out, rows[0].GUID, filters)
+	} else {
+		err = c.packAll(out, rows, filters)
+	}
+	if err == nil {
+		_, err = out.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	return out, nil
+}
+
+func (c *call) temporary() (*os.File, error) {
+	f, err := os.CreateTemp(c.Temp, "logs-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// packAll writes an archive of the archives of instances.
+func (c *call) packAll(out io.Writer, rows []*cf.BOSHInstance, filters []string) error {
+	zip := gzip.NewWriter(out)
+	archive := tar.NewWriter(zip)
+	for _, r := range rows {
+		if err := c.addArchive(archive, r, filters); err != nil {
+			return err
+		}
+	}
+	return errors.Join(archive.Close(), zip.Close())
+}
+
+func (c *call) addArchive(archive *tar.Writer, r *cf.BOSHInstance, filters []string) (err error) {
+	one, err := c.temporary()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, one.Close()) }()
+	if err := c.packInstance(one, r.GUID, filters); err != nil {
+		return err
+	}
+	size, err := one.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	name := fmt.Sprintf("./%s.%s.%s.tgz", r.Group, r.GUID, now.UTC().Format("2006-01-02-15-04-05"))
+	if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size, ModTime: now}); err != nil {
+		return err
+	}
+	if _, err := one.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = io.Copy(archive, one)
+	return err
+}
+
+// packInstance writes an archive of the files in /var/vcap/sys/log of an instance. An
+// instance that never ran has none.
+func (c *call) packInstance(out io.Writer, guid string, filters []string) error {
+	zip := gzip.NewWriter(out)
+	archive := tar.NewWriter(zip)
+	name, dir := agent.LogVolume(guid)
+	p := packer{archive: archive, dir: dir, filters: filters, room: maxLogs}
+	err := c.ReadVolume(name, func(root *os.Root) error { return p.pack(c.Request.Context(), root) })
+	if err != nil && !errors.Is(err, volume.ErrNone) {
+		return err
+	}
+	return errors.Join(archive.Close(), zip.Close())
+}
+
+// maxLogs bounds what is packed of one instance: a sparse file can be larger than its disk.
+const maxLogs = 2 << 30
+
+// packer adds the regular files of a directory that filters choose to an archive, as far
+// as there is room.
+type packer struct {
+	archive *tar.Writer
+	dir     string
+	filters []string
+	room    int64
+}
+
+// pack leaves out files that go meanwhile: processes rotate their logs.
+func (p *packer) pack(ctx context.Context, root *os.Root) error {
+	err := fs.WalkDir(root.FS(), p.dir, func(at string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		name := strings.TrimPrefix(at, p.dir+"/")
+		if err != nil || !e.Type().IsRegular() || !chosen(name, p.filters) {
+			return nil //nolint:nilerr // it went
+		}
+		return p.add(root, at, "./"+name)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (p *packer) add(root *os.Root, at, name string) error {
+	f, err := root.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a pipe
+	if err != nil {
+		return nil //nolint:nilerr // it went
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > p.room {
+		return err
+	}
+	p.room -= info.Size()
+	if err := p.archive.WriteHeader(&tar.Header{Name: name, Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: info.ModTime()}); err != nil {
+		return err
+	}
+	n, err := io.Copy(p.archive, io.LimitReader(f, info.Size()))
+	if err == nil && n < info.Size() { // it was truncated meanwhile
+		_, err = io.CopyN(p.archive, zeros{}, info.Size()-n)
+	}
+	return err
+}
+
+// zeros reads zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// chosen reports whether a file is one of those that filters match: JOB/*.log, or
+// **/*.log at any depth. Without filters all are.
+func chosen(name string, filters []string) bool {
+	for _, f := range filters {
+		if base, deep := strings.CutPrefix(f, "**/"); deep {
+			if ok, _ := path.Match(base, path.Base(name)); ok {
+				return true
+			}
+		}
+		if ok, _ := path.Match(f, name); ok {
+			return true
+		}
+	}
+	return len(filters) == 0
+}
