@@ -250,6 +250,11 @@ func tolerations() (all []any) {
 // Grace is how long Diego lets a process end by itself.
 const Grace = 10 * time.Second
 
+// GraceOf is how long the processes of a pod may take to end.
+func GraceOf(pod Object) time.Duration {
+	return max(Grace, time.Duration(pod.Number("spec", "terminationGracePeriodSeconds"))*time.Second)
+}
+
 // graceSeconds is how long the processes may take to end.
 func (p *instancePod) graceSeconds() int {
 	longest := Grace

@@ -185,6 +185,8 @@ func TestFailedProbe(t *testing.T) {
 		`{items: [{reason: Unhealthy, message: "Startup probe failed: refused"}]}`: {},
 		`{items: [{reason: Unhealthy, message: "Startup probe failed: refused"}, {reason: Unhealthy, message: "Startup probe failed: still refused\n"},
 			{reason: Killing, message: "Container process failed startup probe"}]}`: {"still refused", true},
+		`{items: [{reason: Unhealthy, message: "Startup probe failed: refused"}, {reason: Unhealthy, message: "Liveness probe failed: 503"},
+			{reason: Killing, message: "Stopping container process"}]}`: {"503", false},
 		`{items: [{reason: Killing, message: "Container process failed liveness probe, will be restarted"}]}`: {"the liveness probe failed", false},
 		`{items: [{reason: Killing, message: "Stopping container process"}]}`:                                 {},
 	} {

@@ -127,9 +127,10 @@ type FailedProbe struct {
 	Startup bool   // the process was never well
 }
 
-// FailedProbeOf finds it in the events of a pod, which are in order.
+// FailedProbeOf finds it in the events of a pod that nobody asked to end; they are in order. The kubelet names the probe where it ends one container
+// of several, and not where it ends the pod: then it is the one that failed last.
 func FailedProbeOf(events []Object) (p FailedProbe) {
-	killed := ""
+	killed, last := "", ""
 	found := map[string]string{}
 	for _, e := range events {
 		text := e.Text("message")
@@ -137,8 +138,10 @@ func FailedProbeOf(events []Object) (p FailedProbe) {
 			switch {
 			case e.Text("reason") == "Killing" && strings.Contains(text, "failed "+kind+" probe"):
 				killed = kind
+			case e.Text("reason") == "Killing" && text == "Stopping container "+ProcessContainer:
+				killed = last
 			case e.Text("reason") == "Unhealthy" && strings.HasPrefix(text, prefix):
-				found[kind] = strings.TrimSpace(strings.TrimPrefix(text, prefix))
+				found[kind], last = strings.TrimSpace(strings.TrimPrefix(text, prefix)), kind
 			}
 		}
 	}

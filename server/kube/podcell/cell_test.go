@@ -92,15 +92,39 @@ CELL: Cell edge successfully destroyed container for instance i-1`
 	})
 }
 
-func TestStop(t *testing.T) {
+// A sidecar that ends ends the instance, though its process goes on and writes.
+func TestSidecarEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster, w *world) {
 		w.Start(container(guid))
+		synctest.Wait()
+		c.says(guid, "hello")
+		c.begins(guid, true, true)
+		settle(time.Second)
+		c.mu.Lock()
+		c.set(guid, func(o kube.Object) {
+			now := time.Now().UTC().Format(time.RFC3339)
+			o["status"] = doc{"phase": "Running", "containerStatuses": []any{doc{"name": "process", "started": true, "state": doc{"running": doc{"startedAt": now}}},
+				doc{"name": "sidecar-1", "state": doc{"terminated": doc{"exitCode": int64(3), "reason": "Error", "startedAt": now, "finishedAt": now}}}}}
+		})
+		c.mu.Unlock()
+		settle(time.Minute)
+		if got := w.take(); !strings.Contains(got, "event exited 3") || len(c.left()) > 0 {
+			t.Errorf("got %s; left: %v", got, c.left())
+		}
+	})
+}
+
+func TestStop(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		spec := container(guid)
+		spec.Action.Run.Stop = []lrp.Signal{{Name: "INT", Wait: 10 * time.Second}, {Name: "TERM", Wait: 15 * time.Second}}
+		w.Start(spec)
 		synctest.Wait()
 		c.begins(guid, true, true)
 		settle(time.Second)
 		w.Stop(guid)
 		settle(time.Second)
-		if w.phase() != lrp.PhaseStopping || c.grace[guid] != 10*time.Second {
+		if w.phase() != lrp.PhaseStopping || c.grace[guid] != 25*time.Second {
 			t.Errorf("an instance that was stopped is %s, with %s to end", w.phase(), c.grace[guid])
 		}
 		w.take()

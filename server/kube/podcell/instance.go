@@ -324,8 +324,11 @@ func (i *instance) step(ctx context.Context) bool {
 // remove asks the pod to end.
 func (i *instance) remove(ctx context.Context) {
 	i.logf("Cell %s stopping instance %s", i.cell.pods.Cell, i.guid)
+	i.mu.Lock()
+	grace := kube.GraceOf(i.pod)
+	i.mu.Unlock()
 	err := i.persist(ctx, context.Background(), func(ctx context.Context) error {
-		return i.cell.cfg.Cluster.Remove(ctx, "Pod", i.guid, kube.Grace)
+		return i.cell.cfg.Cluster.Remove(ctx, "Pod", i.guid, grace)
 	})
 	i.removed = err == nil
 	if err != nil && ctx.Err() == nil {

@@ -22,7 +22,8 @@ import (
 // was read is kept in a file, so that the next daemon goes on there.
 type output struct {
 	reading sync.WaitGroup
-	cancel  context.CancelFunc // nil before the first
+	ctx     context.Context    // of all that reads
+	cancel  context.CancelFunc // of ctx; nil before the first
 	file    string
 
 	mu     sync.Mutex
@@ -56,7 +57,7 @@ func (o *output) follow(ctx context.Context, i *instance, s kube.InstanceState) 
 	defer o.mu.Unlock()
 	if o.cancel == nil {
 		o.file = filepath.Join(i.cell.cfg.Dir, i.guid)
-		ctx, o.cancel = context.WithCancel(ctx)
+		o.ctx, o.cancel = context.WithCancel(ctx)
 		o.readBy = map[string]bool{}
 		if o.read == nil {
 			o.read = map[string]time.Time{}
@@ -68,7 +69,7 @@ func (o *output) follow(ctx context.Context, i *instance, s kube.InstanceState) 
 			continue
 		}
 		o.readBy[name] = true
-		o.reading.Go(fault.Func("podcell", func() { i.readLog(ctx, name) }))
+		o.reading.Go(fault.Func("podcell", func() { i.readLog(o.ctx, name) }))
 	}
 }
 
