@@ -16,7 +16,7 @@ RACE       := GORACE=atexit_sleep_ms=100 $(TEST) -race '-gcflags=modernc.org/sql
 KUBE_CACHE    ?= $(HOME)/.cache/cupola/kube
 SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
 # What passed before on the same inputs runs again in test-all alone.
-ONCE_KUBE    = .ci/once kube ./server/kube/... ./server/bosh/... ./test/e2e/bosh ./test/e2e/images test/kube $(wildcard cmd/cupola/apps/*.go cmd/cupola/deployment/*.go) --
+ONCE_KUBE    = .ci/once kube ./server/kube/... ./runtime/cell/conformance ./server/bosh/... ./test/e2e/bosh ./test/e2e/images test/kube $(wildcard cmd/cupola/apps/*.go cmd/cupola/deployment/*.go) --
 ONCE_SYSTEMD = .ci/once systemd ./server/systemd test/systemd $(wildcard cmd/cupola/install.go cmd/cupola/upgrade.go) --
 ONCE_TOOLCHAINS = .ci/once toolchains ./cmd/lifecycle ./rootfs/debian ./rootfs/stack examples test/e2e/push/toolchain_test.go --
 ONCE_WEB     = .ci/once web ./web ./server/console ./server/machine test/e2e/web --
@@ -204,7 +204,7 @@ test-kube: build ## bring deployments into a Kubernetes control plane, and pods 
 	@.ci/deps kube
 	program=$$(test/kube/build $(KUBE_CACHE)); \
 	  $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_KUBE_BIN=$$program $(TEST) -count=1 -timeout 20m \
-	  -run 'TestLive$$|TestNode$$|TestDeploymentOnKubernetes|TestAppOnKubernetes' ./server/kube/apply ./server/kube/kubetest ./test/e2e/bosh ./test/e2e/images
+	  -run 'TestLive$$|TestNode$$|TestConformance$$|TestDeploymentOnKubernetes|TestAppOnKubernetes' ./server/kube/apply ./server/kube/kubetest ./server/kube/podcell ./test/e2e/bosh ./test/e2e/images
 
 .PHONY: test-systemd
 test-systemd: build ## live through install, upgrade and reboot in a virtual machine: an emulated one takes six minutes

@@ -181,7 +181,7 @@ func (n *Node) configure() {
 	n.write("resolv.conf", "nameserver "+n.Host()+"\n") // an empty one would be the machine's
 	tag, err := name.NewTag(PodImage)
 	if err == nil {
-		err = tarball.WriteToFile(n.dir+"/images/pod", tag, podImage(n.t, n.bin+".pod", nil))
+		err = tarball.WriteToFile(n.dir+"/images/pod", tag, podImage(n.t, n.bin+".pod", "/pod", nil))
 	}
 	if err != nil {
 		n.t.Fatal(err)
@@ -189,7 +189,7 @@ func (n *Node) configure() {
 }
 
 // podImage is an image of one static program, and the arguments that it has by default.
-func podImage(t testing.TB, program string, args []string) v1.Image {
+func podImage(t testing.TB, program, at string, args []string) v1.Image {
 	t.Helper()
 	text, err := os.ReadFile(program)
 	if err != nil {
@@ -197,7 +197,7 @@ func podImage(t testing.TB, program string, args []string) v1.Image {
 	}
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	err = errors.Join(w.WriteHeader(&tar.Header{Name: "pod", Mode: 0o755, Size: int64(len(text))}), second(w.Write(text)), w.Close())
+	err = errors.Join(w.WriteHeader(&tar.Header{Name: strings.TrimPrefix(at, "/"), Mode: 0o755, Size: int64(len(text))}), second(w.Write(text)), w.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func podImage(t testing.TB, program string, args []string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", Config: v1.Config{Entrypoint: []string{"/pod"}, Cmd: args}})
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", Config: v1.Config{Entrypoint: []string{at}, Cmd: args}})
 	if err == nil {
 		image, err = mutate.AppendLayers(image, layer)
 	}
@@ -289,9 +289,20 @@ func (n *Node) Ask(pod kube.Object, path string) (string, error) {
 // PushPod pushes the image of test/kube/pod with arguments to a registry of the node.
 func (n *Node) PushPod(image string, args ...string) {
 	n.t.Helper()
+	n.push(image, podImage(n.t, n.bin+".pod", "/pod", args))
+}
+
+// PushProgram pushes an image that has a program at a path, and nothing else, to a registry of the node.
+func (n *Node) PushProgram(image, program, at string) {
+	n.t.Helper()
+	n.push(image, podImage(n.t, program, at, nil))
+}
+
+func (n *Node) push(image string, content v1.Image) {
+	n.t.Helper()
 	tag, err := name.NewTag(image, name.Insecure)
 	if err == nil {
-		err = remote.Write(tag, podImage(n.t, n.bin+".pod", args), remote.WithContext(n.t.Context()))
+		err = remote.Write(tag, content, remote.WithContext(n.t.Context()))
 	}
 	if err != nil {
 		n.t.Fatal(err)
