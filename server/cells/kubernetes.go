@@ -19,6 +19,7 @@ type Cluster struct {
 	Context    string // "" is the current one
 	Namespace  string // "" is the context's
 	Zone       string // "" is DefaultZone
+	Leaving    bool   `json:"-"` // --kubernetes does not name it any longer
 }
 
 // clusterHelp is the form of --kubernetes.
@@ -59,7 +60,7 @@ func ParseCluster(s string) (Cluster, error) {
 // as a tag runs on it.
 func (c Cluster) Presence() lrp.Cell {
 	tags := []string{strings.ToLower(c.Name)}
-	return lrp.Cell{ID: c.Name, Tags: tags, RequiredTags: tags, Zone: c.Zone, RootFSProviders: []string{string(reference.SchemeDocker)}, NoStaging: true}
+	return lrp.Cell{ID: c.Name, Tags: tags, RequiredTags: tags, Zone: c.Zone, RootFSProviders: []string{string(reference.SchemeDocker)}, NoStaging: true, Leaving: c.Leaving}
 }
 
 // checkRegistry refuses an address that nodes could not be told.

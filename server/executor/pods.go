@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"cupola/runtime/lrp"
 	"cupola/server/cells"
@@ -14,10 +15,15 @@ import (
 
 // openPods opens the cells that are clusters.
 func (e *Executor) openPods(ctx context.Context) error {
-	if len(e.Clusters) == 0 {
+	dir := e.Dir.Path("kubernetes")
+	left, err := podcell.Left(dir, e.Clusters, e.Log)
+	if err != nil {
+		e.Log.Warn("clusters of an earlier start are not known", "err", err)
+	}
+	clusters := slices.Concat(e.Clusters, left)
+	if len(clusters) == 0 {
 		return nil
 	}
-	dir := e.Dir.Path("kubernetes")
 	owner, err := podcell.OwnerIn(dir)
 	if err != nil {
 		return err
@@ -25,7 +31,7 @@ func (e *Executor) openPods(ctx context.Context) error {
 	if err := e.openPulls(ctx, dir); err != nil {
 		return err
 	}
-	for _, of := range e.Clusters {
+	for _, of := range clusters {
 		c, err := podcell.Open(of, podcell.Config{Owner: owner, Dir: filepath.Join(dir, of.Name), Pulls: e.Pulls, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log})
 		if err != nil {
 			return fmt.Errorf("--kubernetes %s: %w", of.Name, err)

@@ -353,7 +353,7 @@ type world struct {
 }
 
 // run makes a cell of a cluster, and runs it until the test ends.
-func run(t *testing.T, c *cluster, dir string) *world {
+func run(t *testing.T, c *cluster, dir string, change ...func(*Config)) *world {
 	t.Helper()
 	w := &world{cluster: c, ended: make(chan struct{}), pack: func(context.Context) (string, error) { return "sha256:ab", nil }}
 	var err error
@@ -362,11 +362,15 @@ func run(t *testing.T, c *cluster, dir string) *world {
 		return w.pack(ctx)
 	},
 		registry: registry.Registry{Address: "192.0.2.1:5443"}}
-	w.Cell, err = New(Config{Presence: lrp.Cell{ID: "edge"}, Owner: "me", Dir: dir, Cluster: c, Pulls: pulls, Addresses: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("192.0.2.1")} }, Logs: w.log, Events: w.event, Freed: func() {
+	cfg := Config{Presence: lrp.Cell{ID: "edge"}, Owner: "me", Dir: dir, Cluster: c, Pulls: pulls, Addresses: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("192.0.2.1")} }, Logs: w.log, Events: w.event, Freed: func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.freed++
-	}})
+	}}
+	for _, f := range change {
+		f(&cfg)
+	}
+	w.Cell, err = New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

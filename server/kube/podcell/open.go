@@ -15,5 +15,9 @@ func Open(of cells.Cluster, cfg Config) (*Cell, error) {
 		return nil, err
 	}
 	cfg.Cluster, cfg.Presence = cluster, of.Presence()
-	return New(cfg)
+	c, err := New(cfg)
+	if err == nil && !of.Leaving {
+		err = remember(cfg.Dir, of)
+	}
+	return c, err
 }

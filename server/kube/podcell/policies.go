@@ -24,7 +24,7 @@ type policies struct {
 	ready     chan struct{} // closed once it is known what there is, and what should be
 	readyOnce sync.Once
 
-	changing sync.Mutex // held while policies are made and removed
+	changing chan struct{} // full while policies are made and removed
 
 	mu      sync.Mutex
 	set     bool // a reach
@@ -58,7 +58,7 @@ func (p *policies) release() {
 }
 
 func newPolicies(c *Cell) *policies {
-	return &policies{cell: c, wake: make(chan struct{}, 1), ready: make(chan struct{}), there: map[string]bool{}}
+	return &policies{cell: c, wake: make(chan struct{}, 1), ready: make(chan struct{}), changing: make(chan struct{}, 1), there: map[string]bool{}}
 }
 
 // SetReach lets pods connect to what r says from now on. It returns at once.
@@ -126,7 +126,15 @@ func (p *policies) run(ctx context.Context) {
 		if err := p.update(ctx); err != nil && ctx.Err() == nil {
 			p.cell.cfg.Log.Warn("network policies of the cluster are not as they should be", "cell", p.cell.pods.Cell, "err", err)
 		}
+		p.cell.forget()
 	}
+}
+
+// none reports whether the cluster has no policies.
+func (p *policies) none() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.blind || p.listed && p.up && len(p.there) == 0
 }
 
 func (p *policies) all(list []kube.Object) {
@@ -216,8 +224,14 @@ func (p *policies) before(ctx context.Context, i *instance) error {
 	if len(p.missing(i.spec.RunInfo)) == 0 {
 		return nil
 	}
-	p.changing.Lock()
-	defer p.changing.Unlock()
+	select {
+	case p.changing <- struct{}{}:
+		defer func() { <-p.changing }()
+	case <-i.halt.Done():
+		return errStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	for _, o := range p.missing(i.spec.RunInfo) {
 		if err := i.retry(ctx, func(ctx context.Context) error { return p.make(ctx, o) }); err != nil {
 			return err
@@ -257,8 +271,12 @@ func (p *policies) remove(ctx context.Context, name string) error {
 
 // update makes the policies that are missing, and then removes those that no container needs.
 func (p *policies) update(ctx context.Context) error {
-	p.changing.Lock()
-	defer p.changing.Unlock()
+	select {
+	case p.changing <- struct{}{}:
+		defer func() { <-p.changing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	missing, unwanted := p.compare()
 	attempt := func(f func(context.Context) error) error {
 		within, cancel := context.WithTimeout(ctx, changeTime)

@@ -68,9 +68,44 @@ func TestAppOnKubernetesCell(t *testing.T) {
 	n.PushPod(registry+"/team/crash:1", "exit", "7")
 	checkCrash(t, d, registry+"/team/crash:1")
 
-	d.Deleted("shop")
+	checkLeaving(d, n)
 	n.Until("nothing is left of the apps", func() bool { return len(n.List("v1", "Pod"))+len(n.List("v1", "Secret")) == 0 })
 	n.Until("no policy is left", func() bool { return len(policiesOf(n)) == 0 })
+}
+
+// checkLeaving starts the daemon without the cluster: what runs there is known, and moves to this machine; then the cluster is forgotten.
+func checkLeaving(d *e2e.Daemon, n *kubetest.Node) {
+	d.T.Helper()
+	was := d.Running("shop", "web", 1)[0].InstanceGUID
+	d.Kill()
+	d.Flags = d.Flags[:2]
+	d.Start()
+	lists := func(want bool) {
+		e2e.Eventually(d.T, kubetest.Patience, func() string {
+			out, err := d.Run("cells")
+			if err == nil && strings.Contains(out, "edge (leaving)") == want {
+				return ""
+			}
+			return out
+		})
+	}
+	lists(true)
+	if is := d.Running("shop", "web", 1)[0].InstanceGUID; is != was {
+		d.T.Errorf("the instance on the cluster that leaves is %s; want %s", is, was)
+	}
+	d.Answers("shop", was)
+	if out, err := d.Run("cells", "move", "cupola", "dev", "--to", "cupola"); err != nil {
+		d.T.Fatalf("%v\n%s", err, out)
+	}
+	lists(false)
+	n.Until("nothing is left on the cluster", func() bool { return len(n.List("v1", "Pod"))+len(policiesOf(n)) == 0 })
+	e2e.Eventually(d.T, kubetest.Patience, func() string {
+		if strings.Contains(d.Log.String(), "nothing runs any longer on the cluster") {
+			return ""
+		}
+		return "the cluster is not forgotten"
+	})
+	d.Deleted("shop")
 }
 
 // placeOn makes the apps of the space run on the cell.
