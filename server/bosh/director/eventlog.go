@@ -67,7 +67,8 @@ func EventLog(t *cf.BOSHTask, events []*cf.BOSHTaskEvent) ([]byte, error) {
 	if t.State == cf.BOSHCancelled {
 		last.Error.Code = 10001
 	}
-	return out.Bytes(), encoder.Encode(last)
+	err := encoder.Encode(last)
+	return out.Bytes(), err
 }
 
 // stageOf takes the group, which BOSH has as a tag, from the name of a stage.
