@@ -68,11 +68,17 @@ func (f *Front) Handler() http.Handler {
 }
 
 // Director is the handler of the listener of --director: the API of BOSH's director,
-// and the UAA below a path.
+// and the UAA below a path. The UAA's pages name each other without it; /info is the
+// director's.
 func (f *Front) Director(api http.Handler, uaaPath string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", api)
 	mux.Handle(uaaPath+"/", f.byAddress(http.StripPrefix(uaaPath, f.UAA)))
+	for _, p := range uaa.Paths() {
+		if p != "/info" {
+			mux.Handle(p, f.byAddress(f.UAA))
+		}
+	}
 	return fault.Handler("director", f.bounded(mux))
 }
 
