@@ -2,6 +2,7 @@ package boshapi
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
@@ -10,9 +11,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +24,7 @@ import (
 	"cupola/rootfs/volume"
 	"cupola/server/bosh/agent"
 	"cupola/server/bosh/director"
+	"cupola/server/logcache"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -119,7 +124,7 @@ func (c *call) packLogs(rows []*cf.BOSHInstance, filters []string) (*os.File, er
 		return nil, err
 	}
 	if len(rows) == 1 {
-		err = c.packInstance(out, rows[0].GUID, filters)
+		err = c.packInstance(out, rows[0], filters)
 	} else {
 		err = c.packAll(out, rows, filters)
 	}
@@ -161,7 +166,7 @@ func (c *call) addArchive(archive *tar.Writer, r *cf.BOSHInstance, filters []str
 		return err
 	}
 	defer func() { err = errors.Join(err, one.Close()) }()
-	if err := c.packInstance(one, r.GUID, filters); err != nil {
+	if err := c.packInstance(one, r, filters); err != nil {
 		return err
 	}
 	size, err := one.Seek(0, io.SeekCurrent)
@@ -180,18 +185,67 @@ func (c *call) addArchive(archive *tar.Writer, r *cf.BOSHInstance, filters []str
 	return err
 }
 
-// packInstance writes an archive of the files in /var/vcap/sys/log of an instance. An
+// packInstance writes an archive of what the processes of an instance wrote to their
+// standard output and error, as bpm keeps it, and of the files in /var/vcap/sys/log. An
 // instance that never ran has none.
-func (c *call) packInstance(out io.Writer, guid string, filters []string) error {
+func (c *call) packInstance(out io.Writer, r *cf.BOSHInstance, filters []string) error {
 	zip := gzip.NewWriter(out)
 	archive := tar.NewWriter(zip)
-	name, dir := agent.LogVolume(guid)
+	if err := c.addOutput(archive, r, filters); err != nil {
+		return err
+	}
+	name, dir := agent.LogVolume(r.GUID)
 	p := packer{archive: archive, dir: dir, filters: filters, room: maxLogs}
 	err := c.ReadVolume(name, func(root *os.Root) error { return p.pack(c.Request.Context(), root) })
 	if err != nil && !errors.Is(err, volume.ErrNone) {
 		return err
 	}
 	return errors.Join(archive.Close(), zip.Close())
+}
+
+// addOutput adds the lines that the daemon still has of an instance's processes and
+// scripts, as JOB/PROCESS.stdout.log and JOB/PROCESS.stderr.log.
+func (c *call) addOutput(archive *tar.Writer, r *cf.BOSHInstance, filters []string) error {
+	if c.Logs == nil {
+		return nil
+	}
+	files := map[string]*bytes.Buffer{}
+	index := strconv.Itoa(r.Index)
+	for _, l := range c.Logs.Read(logcache.Query{SourceID: r.DeploymentGUID}) {
+		if l.Tags["job"] != r.Group || l.Tags["index"] != index {
+			continue
+		}
+		if name := outputFile(&l); name != "" && chosen(name, filters) {
+			if files[name] == nil {
+				files[name] = &bytes.Buffer{}
+			}
+			fmt.Fprintf(files[name], "%s\n", l.Payload)
+		}
+	}
+	now := time.Now()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := archive.WriteHeader(&tar.Header{Name: "./" + name, Mode: 0o640, Size: int64(files[name].Len()), ModTime: now}); err != nil {
+			return err
+		}
+		if _, err := files[name].WriteTo(archive); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outputFile names the file that bpm would keep a line in; "" for a line that no program
+// of the instance wrote.
+func outputFile(l *logcache.Envelope) string {
+	process, ok := strings.CutPrefix(l.Tags["source_type"], l.Tags["job"]+"/"+l.Tags["bosh_job"]+"/")
+	if !ok || process == "" || strings.Contains(process, "/") {
+		return ""
+	}
+	stream := "stdout"
+	if l.Err {
+		stream = "stderr"
+	}
+	return l.Tags["bosh_job"] + "/" + process + "." + stream + ".log"
 }
 
 // maxLogs bounds what is packed of one instance: a sparse file can be larger than its disk.

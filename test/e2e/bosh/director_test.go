@@ -228,6 +228,10 @@ func TestDirector(t *testing.T) {
 	if d.get("/info", &info); info.User != "admin" || info.UUID == "" {
 		t.Errorf("got %+v", info)
 	}
+	contains(t, d.must(d.Run("credentials", "--director", "--data-dir", d.Dir)), "export BOSH_ENVIRONMENT='"+d.url+"'", "export BOSH_CLIENT='admin'", "export BOSH_CLIENT_SECRET='"+e2e.AdminPassword+"'")
+	if status, _, text := d.call("GET", "/passcode", ""); status != 200 && status != 302 && status != 303 {
+		t.Errorf("got %d, %s; want the UAA's page that log-in names", status, text)
+	}
 	d.directorDeploys(t)
 	d.directorChanges(t)
 	d.directorReleases(t)
@@ -324,6 +328,9 @@ func (d *directorDaemon) directorChanges(t *testing.T) {
 	if err := json.Unmarshal([]byte(result), &run); err != nil || run.Instance.Group != "worker" || run.Stdout != "checked 1\n" || run.Stderr != "nothing is wrong\n" {
 		t.Errorf("got %s, %v of an errand", result, err)
 	}
+	if state, events, _ := d.task("POST", "/deployments", strings.Replace(d.manifestOfHands(), "/stacks", "/nothing", 1)); state != "error" || len(events) == 0 || events[len(events)-1].Error.Message == "" {
+		t.Errorf("got %s, %+v of a release that is not there; want an error at the end of the events", state, events)
+	}
 	worker := d.infos("instances")[2].ID
 	d.done("PUT", "/deployments/hands/jobs/worker/"+worker+"?state=stopped", "")
 	if got := d.infos("instances")[2]; got.JobState != "stopped" || got.State != "stopped" {
@@ -343,6 +350,12 @@ func (d *directorDaemon) directorChanges(t *testing.T) {
 	status, _, archive := d.call("GET", "/resources/"+task.Result, "")
 	if names := archivedNames(t, archive); status != 200 || len(names) != 2 || !strings.HasPrefix(names[0], "./worker.") {
 		t.Errorf("got %d, %v; want the archives of two workers", status, names)
+	}
+	_, location, _ = d.call("GET", "/deployments/hands/jobs/worker/1/logs?type=job&filters=worker/*.log", "")
+	d.get(location, &task)
+	_, _, archive = d.call("GET", "/resources/"+task.Result, "")
+	if names := archivedNames(t, archive); !slices.Contains(names, "./worker/run.stdout.log") || !slices.Contains(names, "./worker/run.stderr.log") {
+		t.Errorf("got %v; want what the errand wrote", names)
 	}
 	for _, id := range []string{"x", "eyJkIjoiLi4vLi4ifQ", "e30"} {
 		d.refused(404, "not found", "GET", "/resources/"+id, "")
