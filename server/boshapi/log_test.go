@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"cupola/server/logcache"
 )
 
 func TestChosen(t *testing.T) {
@@ -111,5 +113,25 @@ func TestDiffLines(t *testing.T) {
 	want := [][2]any{{"a: 1", nil}, {"password: <redacted>", "removed"}, {"password: <redacted>", "added"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+}
+
+// TestOutputFile checks which lines are a program's, and where bpm would keep them.
+func TestOutputFile(t *testing.T) {
+	for _, c := range []struct {
+		source string
+		err    bool
+		want   string
+	}{
+		{"web/nats/server", false, "nats/server.stdout.log"},
+		{"web/nats/server", true, "nats/server.stderr.log"},
+		{"web/nats/", false, ""},
+		{"web/nats/../../x", false, ""},
+		{"CELL/nats/server", false, ""},
+	} {
+		l := logcache.Envelope{Tags: map[string]string{"job": "web", "bosh_job": "nats", "source_type": c.source}, Err: c.err}
+		if got := outputFile(&l); got != c.want {
+			t.Errorf("%s, %v: got %q; want %q", c.source, c.err, got, c.want)
+		}
 	}
 }
