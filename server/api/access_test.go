@@ -93,6 +93,12 @@ var attempts = map[string]attempt{
 	"DELETE /v3/apps/{guid}/processes/{type}/instances/{index}":              {"/v3/apps/app-1/processes/web/instances/0", "", 204, inSpace},
 	"PATCH /v3/apps/{guid}/relationships/current_droplet":                    {"/v3/apps/app-1/relationships/current_droplet", `{"data": {"guid": "droplet-1"}}`, 200, inSpace},
 	"POST /v3/apps/{guid}/sidecars":                                          {"/v3/apps/app-1/sidecars", `{"name": "new", "command": "c", "process_types": ["web"]}`, 201, inSpace},
+	"POST /jobs":                                                             {"/jobs?app_guid=app-1", `{"name": "report", "command": "x"}`, 201, namedSpace},
+	"DELETE /jobs/{guid}":                                                    {"/jobs/job-1", "", 204, inSpace},
+	"POST /jobs/{guid}/execute":                                              {"/jobs/job-1/execute", "", 201, inSpace},
+	"POST /jobs/{guid}/schedules":                                            {"/jobs/job-1/schedules", `{"expression": "@daily"}`, 201, inSpace},
+	"PATCH /jobs/{guid}/schedules/{schedule}":                                {"/jobs/job-1/schedules/schedule-1", `{"enabled": false}`, 200, inSpace},
+	"DELETE /jobs/{guid}/schedules/{schedule}":                               {"/jobs/job-1/schedules/schedule-1", "", 204, inSpace},
 	"POST /v3/apps/{guid}/tasks":                                             {"/v3/apps/app-1/tasks", `{"command": "x"}`, 202, inSpace},
 	"POST /v3/builds":                                                        {"/v3/builds", `{"package": {"guid": "package-1"}}`, 201, named422},
 	"PATCH /v3/builds/{guid}":                                                {"/v3/builds/build-1", labels, 200, inSpace},
@@ -330,6 +336,15 @@ func seedAccess(tx *store.Tx) error {
 		},
 		func() error {
 			return store.Stacks.Insert(tx, &cf.Stack{Resource: guid("stack-1"), Name: "s1", State: "ACTIVE"})
+		},
+		func() error {
+			return store.AppJobs.Insert(tx, &cf.AppJob{Resource: guid("job-1"), AppGUID: "app-1", Name: "nightly", Command: "x", Timeout: 60})
+		},
+		func() error {
+			return store.JobSchedules.Insert(tx, &cf.JobSchedule{Resource: guid("schedule-1"), JobGUID: "job-1", Expression: "@daily", Enabled: true})
+		},
+		func() error {
+			return store.JobExecutions.Insert(tx, &cf.JobExecution{Resource: guid("execution-1"), JobGUID: "job-1", ScheduleGUID: "schedule-1", State: cf.ExecutionSucceeded})
 		},
 		func() error {
 			return store.Tasks.Insert(tx, &cf.Task{Resource: guid("task-1"), AppGUID: "app-1", DropletGUID: "droplet-1", SequenceID: 1, State: cf.TaskRunning})

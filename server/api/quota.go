@@ -2,12 +2,12 @@ package api
 
 import (
 	"cupola/server/authz"
-	"cupola/server/control/quota"
+	"cupola/server/control/orgs"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-func viewUsage(u quota.Usage) doc {
+func viewUsage(u orgs.Usage) doc {
 	return doc{"started_instances": u.Instances, "memory_in_mb": u.MemoryMB, "routes": u.Routes, "service_instances": u.Services, "reserved_ports": u.Ports,
 		"domains": u.Domains, "per_app_tasks": u.Tasks, "service_keys": u.Keys}
 }
@@ -17,7 +17,7 @@ func showOrgUsage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := quota.UsageOf(c.Tx, quota.OfOrg(o.GUID), quota.OfOrg(o.GUID), quota.All)
+	u, err := orgs.UsageOfOrg(c.Session, o)
 	return &response{body: doc{"usage_summary": viewUsage(u), "links": doc{
 		"self":         c.link("/v3/organizations/%s/usage_summary", o.GUID),
 		"organization": c.link("/v3/organizations/%s", o.GUID)}}}, err
@@ -28,7 +28,7 @@ func showSpaceUsage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := quota.UsageOf(c.Tx, quota.OfSpace(s.GUID), quota.OfOrg(s.OrgGUID), quota.All)
+	u, err := orgs.UsageOfSpace(c.Session, s)
 	return &response{body: doc{"usage_summary": viewUsage(u), "links": doc{
 		"self":  c.link("/v3/spaces/%s/usage_summary", s.GUID),
 		"space": c.link("/v3/spaces/%s", s.GUID)}}}, err
@@ -39,7 +39,7 @@ func showUsage(c *call) (*response, error) {
 	if c.PermitAdmin() != nil {
 		return nil, cf.Errorf(cf.NotFound, "Unknown request")
 	}
-	u, err := quota.UsageOf(c.Tx, quota.Area{}, quota.Area{}, quota.All)
+	u, err := orgs.UsageOfAll(c.Session)
 	return &response{body: doc{"usage_summary": viewUsage(u), "links": doc{"self": c.link("/v3/info/usage_summary")}}}, err
 }
 

@@ -67,7 +67,7 @@ func TestSystemHostsAreReserved(t *testing.T) {
 		return detail(10008, fmt.Sprintf(`The domain name "%s" cannot be created because "%s" is already reserved by the system`, name, name))
 	}
 	var steps []step
-	for _, host := range []string{"api", "login", "UAA", "log-cache", "log-stream", "doppler", "loggregator", "ssh", "console", "credhub"} {
+	for _, host := range []string{"api", "login", "UAA", "log-cache", "log-stream", "doppler", "loggregator", "ssh", "console", "credhub", "scheduler"} {
 		steps = append(steps,
 			step{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", host, ""), status: 422, want: route},
 			step{as: "nobody", method: "POST", path: "/v3/routes", body: newRoute("space-2", "domain-1", host, "/oauth"), status: 422, want: route},

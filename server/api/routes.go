@@ -186,6 +186,18 @@ func (s *Server) routes() []route {
 
 		{"GET /v3/jobs/{guid}", anyone, showJob},
 
+		{"GET /jobs", anyone, inTx(listAppJobs)},
+		{"POST /jobs", develop, inTx(createAppJob)},
+		{"GET /jobs/{guid}", read, inTx(showFound(findAppJob, viewAppJob))},
+		{"DELETE /jobs/{guid}", develop, inTx(deleteAppJob)},
+		{"POST /jobs/{guid}/execute", develop, inTx(executeAppJob)},
+		{"GET /jobs/{guid}/history", read, inTx(listJobExecutions)},
+		{"GET /jobs/{guid}/schedules", read, inTx(listJobSchedules)},
+		{"POST /jobs/{guid}/schedules", develop, inTx(createJobSchedule)},
+		{"PATCH /jobs/{guid}/schedules/{schedule}", develop, inTx(updateJobSchedule)},
+		{"DELETE /jobs/{guid}/schedules/{schedule}", develop, inTx(deleteJobSchedule)},
+		{"GET /jobs/{guid}/schedules/{schedule}/history", read, inTx(listScheduleExecutions)},
+
 		{"GET /routing/v1/router_groups", anyone, inTx(listRouterGroups)},
 		{"POST /routing/v1/router_groups", admin, inTx(createRouterGroup)},
 		{"PUT /routing/v1/router_groups/{guid}", admin, inTx(updateRouterGroup)},

@@ -16,6 +16,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
 	"cupola/server/control"
+	"cupola/server/control/cronjobs"
 	"cupola/server/control/jobs"
 	"cupola/store"
 	"cupola/store/blob"
@@ -88,7 +89,8 @@ type SSHInfo struct{ Address, HostKeyFingerprint, ClientID string }
 // Server serves the API.
 type Server struct {
 	Config
-	Jobs *jobs.Loop // works on what requests leave to be done
+	Jobs *jobs.Loop     // works on what requests leave to be done
+	Cron *cronjobs.Loop // runs the jobs of apps
 
 	mux  *http.ServeMux
 	stop context.Context // ends the long polls when the daemon stops
@@ -106,6 +108,7 @@ func New(ctx context.Context, c Config) *Server {
 		turns: fairqueue.NewPaced(maxTurns, maxTurns), reads: newReads()}
 	s.Jobs = jobs.New(jobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Show: jobError,
 		Turn: func(ctx context.Context, user string) (func(), error) { return s.enter(ctx, user, true) }})
+	s.Cron = cronjobs.NewLoop(cronjobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform})
 	s.held = bulkhead.NewShare[string](heldOf(c.Slots), 1)
 	for _, rt := range s.routes() {
 		s.mux.HandleFunc(rt.pattern, s.handle(rt))

@@ -70,6 +70,20 @@ func TestBetween(t *testing.T) {
 	if got, more := e.Between(from, from.Add(24*time.Hour), 10); len(got) != 10 || !more {
 		t.Errorf("got %d, %t; want 10 and more", len(got), more)
 	}
+	for _, c := range []struct{ expression, from, to, want string }{
+		{"*/10 * * * *", "2026-01-01T00:00:00Z", "2036-01-01T00:05:00Z", "2036-01-01T00:00:00Z"},
+		{"30 2 * * *", "2026-01-01T00:00:00Z", "2026-01-09T02:29:00Z", "2026-01-08T02:30:00Z"},
+		{"0 0 29 2 *", "2026-01-01T00:00:00Z", "2035-01-09T02:29:00Z", "2032-02-29T00:00:00Z"},
+		{"30 2 * * *", "2026-01-01T03:00:00Z", "2026-01-01T05:00:00Z", "0001-01-01T00:00:00Z"},
+	} {
+		e, err := Parse(c.expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Last(at(t, c.from), at(t, c.to)); !got.Equal(at(t, c.want)) {
+			t.Errorf("the last of %s from %s to %s: got %s; want %s", c.expression, c.from, c.to, got, c.want)
+		}
+	}
 }
 
 func TestParseRefuses(t *testing.T) {

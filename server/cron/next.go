@@ -14,7 +14,7 @@ func (e *Expression) Next(t time.Time) time.Time {
 	return e.fixed(t)
 }
 
-// Between lists the times after from up to to, at most max of them; more reports whether
+// Between lists the times after from up to to, at most so many; more reports whether
 // there are others.
 func (e *Expression) Between(from, to time.Time, most int) (times []time.Time, more bool) {
 	for t := e.Next(from); !t.IsZero() && !t.After(to); t = e.Next(t) {
@@ -24,6 +24,23 @@ func (e *Expression) Between(from, to time.Time, most int) (times []time.Time, m
 		times = append(times, t)
 	}
 	return times, false
+}
+
+// Last is the last time after from up to to; zero for none.
+func (e *Expression) Last(from, to time.Time) (last time.Time) {
+	for _, span := range []time.Duration{time.Hour, 25 * time.Hour, 32 * 24 * time.Hour, 367 * 24 * time.Hour, to.Sub(from)} {
+		since := to.Add(-span)
+		if since.Before(from) {
+			since = from
+		}
+		for t := e.Next(since); !t.IsZero() && !t.After(to); t = e.Next(t) {
+			last = t
+		}
+		if !last.IsZero() || since.Equal(from) {
+			return last
+		}
+	}
+	return last
 }
 
 // elapsed is Next for expressions of all hours: it walks the instants, so that an hour that

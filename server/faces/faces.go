@@ -209,6 +209,7 @@ func (f *Faces) Start(ctx, live context.Context, group *errgroup.Group) {
 		s.Start(ctx, group, s.listeners)
 	}
 	group.Go(fault.Loop(live, "jobs", f.api.Jobs.Run))
+	group.Go(fault.Loop(live, "jobs of apps", f.api.Cron.Run))
 	group.Go(fault.Loop(live, "console", f.console.Run))
 	group.Go(fault.Loop(live, "certificates", f.certs.Run))
 	group.Go(fault.Loop(live, "git", f.git.Run))

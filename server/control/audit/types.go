@@ -59,6 +59,15 @@ const (
 	AppTaskCancel               Type = "audit.app.task.cancel"
 	AppTaskUnplaced             Type = "audit.app.task.unplaced"
 
+	// Of jobs of apps. Cloud Foundry's scheduler is no part of Cloud Controller, which has none of these.
+	AppJobCreate     Type = "audit.app.job.create"
+	AppJobUpdate     Type = "audit.app.job.update"
+	AppJobDelete     Type = "audit.app.job.delete"
+	AppJobSchedule   Type = "audit.app.job.schedule"
+	AppJobUnschedule Type = "audit.app.job.unschedule"
+	AppJobFail       Type = "audit.app.job.fail"
+	AppJobSkip       Type = "audit.app.job.skip"
+
 	// Of routes and domains.
 	RouteCreate        Type = "audit.route.create"
 	RouteDelete        Type = "audit.route.delete-request"
@@ -160,7 +169,8 @@ func list() map[Type]bool {
 		AppDropletDownload, AppPackageDownload, AppProcessCreate, AppProcessDelete, AppProcessReady, AppProcessNotReady, AppProcessRescheduling, AppDeploymentCreate, AppDeploymentCancel, AppDeploymentContinue,
 		AppDropletCreate, AppDropletUpload, AppDropletDelete, AppDropletMapped, AppPackageCreate, AppPackageUpload,
 		AppPackageDelete, AppProcessUpdate, AppProcessScale, AppProcessTerminateInstance, AppProcessCrash, AppProcessUnplaced,
-		AppProcessRefreshBindings, AppRevisionCreate, AppTaskCreate, AppTaskCancel, AppTaskUnplaced, RouteCreate, RouteDelete, RouteShare,
+		AppProcessRefreshBindings, AppRevisionCreate, AppTaskCreate, AppTaskCancel, AppTaskUnplaced, AppJobCreate, AppJobUpdate, AppJobDelete, AppJobSchedule, AppJobUnschedule,
+		AppJobFail, AppJobSkip, RouteCreate, RouteDelete, RouteShare,
 		RouteUnshare, RouteTransferOwner, RoutePolicyCreate, RoutePolicyUpdate, RoutePolicyDelete, DomainCreate, DomainDelete, DomainCertificateUpdate, DomainCertificateDelete,
 		OrgCreate, OrgUpdate, OrgDelete, SpaceCreate, SpaceUpdate, SpaceDelete, OrgQuotaCreate, OrgQuotaUpdate, OrgQuotaDelete,
 		OrgQuotaApply, SpaceQuotaCreate, SpaceQuotaUpdate, SpaceQuotaDelete, SpaceQuotaApply, SpaceQuotaRemove, BuildpackCreate,

@@ -1,0 +1,153 @@
+package cronjobs
+
+import (
+	"fmt"
+	"time"
+
+	"cupola/server/control"
+	"cupola/server/control/apps"
+	"cupola/server/control/audit"
+	"cupola/server/control/change"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// keptExecutions is how long a job's history is.
+const keptExecutions = 200
+
+// Execute runs a job now, unless a run of it goes on.
+func Execute(c *control.Session, guid string) (*cf.JobExecution, error) {
+	j, app, err := Find(c, guid)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Feature("task_creation"); err != nil {
+		return nil, err
+	}
+	running, err := runningOf(c, j)
+	if err != nil {
+		return nil, err
+	}
+	if running != nil {
+		return nil, cf.Unprocessable("Job '%s' is running since %s, as the task %s: wait for it, or cancel the task.", j.Name, stamp(running.StartedAt), running.TaskName)
+	}
+	return start(c, app, j, &cf.JobExecution{JobGUID: j.GUID})
+}
+
+// runningOf is the run of a job that goes on; nil for none.
+func runningOf(c *control.Session, j *cf.AppJob) (*cf.JobExecution, error) {
+	all, err := store.JobExecutions.Where(c.Tx, map[string][]string{"job_guids": {j.GUID}, "states": {string(cf.ExecutionRunning)}})
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// start runs a job as a task. The task's name, by which its log is found, is the job's and a
+// random part.
+func start(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) (*cf.JobExecution, error) {
+	req := apps.NewTask{Name: given(j.Name + "-" + control.NewGUID()[:8]), Command: given(j.Command)}
+	if j.MemoryMB > 0 {
+		req.MemoryMB = given(j.MemoryMB)
+	}
+	if j.DiskMB > 0 {
+		req.DiskMB = given(j.DiskMB)
+	}
+	t, err := apps.RunTask(c, app, req)
+	if err != nil {
+		return nil, err
+	}
+	x.State, x.TaskGUID, x.TaskName, x.StartedAt = cf.ExecutionRunning, t.GUID, t.Name, c.Tx.Now
+	c.Note(app, "Started job %s as task %s", j.Name, t.Name)
+	return x, record(c, j, x)
+}
+
+// given is a field that a request has.
+func given[T any](v T) change.Field[T] { return change.Field[T]{Set: true, V: v} }
+
+// record adds a run to a job's history, and forgets the oldest.
+func record(c *control.Session, j *cf.AppJob, x *cf.JobExecution) error {
+	if err := store.JobExecutions.Insert(c.Tx, x); err != nil {
+		return err
+	}
+	j.State = string(x.State)
+	if err := store.AppJobs.Update(c.Tx, j); err != nil {
+		return err
+	}
+	return store.JobExecutions.Forget(c.Tx, j.GUID, keptExecutions)
+}
+
+// skip records that a run did not start, and why.
+func skip(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution, why string) error {
+	return refuse(c, app, j, x, cf.ExecutionSkipped, why)
+}
+
+// refuse records that a run was skipped or has failed before it began.
+func refuse(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution, state cf.ExecutionState, why string) error {
+	x.State, x.Message, x.EndedAt = state, why, c.Tx.Now
+	kind, verb := audit.AppJobSkip, "skipped"
+	if state == cf.ExecutionFailed {
+		kind, verb = audit.AppJobFail, "failed"
+	}
+	c.Note(app, "Job %s %s: %s", j.Name, verb, why)
+	if err := record(c, j, x); err != nil {
+		return err
+	}
+	return event(c, kind, app, j, audit.Data{"execution_guid": x.GUID, "reason": why})
+}
+
+// settle notes how a run has ended, if it has, and cancels the task of one that takes too
+// long.
+func settle(c *control.Session, x *cf.JobExecution) error {
+	j, err := store.AppJobs.Get(c.Tx, x.JobGUID)
+	if err != nil {
+		return control.IfFound(err)
+	}
+	app, err := store.Apps.Get(c.Tx, j.AppGUID)
+	if err != nil {
+		return control.IfFound(err)
+	}
+	t, err := store.Tasks.Get(c.Tx, x.TaskGUID)
+	switch {
+	case store.IsNotFound(err):
+		return ended(c, app, j, x, cf.ExecutionFailed, "its task was deleted")
+	case err != nil:
+		return err
+	case t.State == cf.TaskSucceeded:
+		return ended(c, app, j, x, cf.ExecutionSucceeded, x.Message)
+	case t.State == cf.TaskFailed && x.Message == "":
+		return ended(c, app, j, x, cf.ExecutionFailed, t.FailureReason)
+	case t.State == cf.TaskFailed:
+		return ended(c, app, j, x, cf.ExecutionFailed, x.Message+": "+t.FailureReason)
+	case t.State == cf.TaskCanceling || c.Tx.Now.Before(deadline(j, x)):
+		return nil
+	}
+	x.Message = fmt.Sprintf("canceled after its timeout of %s", time.Duration(j.Timeout)*time.Second)
+	if err := store.JobExecutions.Update(c.Tx, x); err != nil {
+		return err
+	}
+	c.Note(app, "Job %s %s", j.Name, x.Message)
+	return apps.CancelTask(c, app, t)
+}
+
+// deadline is when a run has taken too long.
+func deadline(j *cf.AppJob, x *cf.JobExecution) time.Time {
+	return x.StartedAt.Add(time.Duration(j.Timeout) * time.Second)
+}
+
+// ended notes how a run has ended.
+func ended(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution, state cf.ExecutionState, message string) error {
+	x.State, x.Message, x.EndedAt = state, message, c.Tx.Now
+	if err := store.JobExecutions.Update(c.Tx, x); err != nil {
+		return err
+	}
+	j.State = string(state)
+	if err := store.AppJobs.Update(c.Tx, j); err != nil || state == cf.ExecutionSucceeded {
+		return err
+	}
+	c.Note(app, "Job %s failed as task %s: %s", j.Name, x.TaskName, message)
+	return event(c, audit.AppJobFail, app, j, audit.Data{"execution_guid": x.GUID, "task_guid": x.TaskGUID, "reason": message})
+}
+
+// stamp is a time as messages show it.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
