@@ -64,6 +64,7 @@ type cli struct {
 	DisableAppFeature apps.DisableFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Disable a feature of an app."`
 
 	App        apps.Cmd       `cmd:"" help:"Explain why an app does not run; export it as Kubernetes objects, or as an image."`
+	Jobs       apps.JobsCmd   `cmd:"" help:"Run commands of apps by cron schedules."`
 	Deployment deployment.Cmd `cmd:"" help:"Deploy, manage and lint BOSH deployments."`
 
 	Cells          cells.Cmd      `cmd:"" help:"List the cells; move the apps of a space to one."`

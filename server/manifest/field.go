@@ -113,7 +113,7 @@ func (f *fields) command() *string {
 
 // listOf is what Cloud Controller calls the lists of a manifest.
 var listOf = map[string]string{"buildpacks": "an array", "services": "a list of service instances", "processes": "an array of process configurations",
-	"sidecars": "an array of sidecar configurations", "process_types": "an array", "routes": "a list of route objects"}
+	"sidecars": "an array of sidecar configurations", "jobs": "an array of job configurations", "schedule": "a cron expression, or an array of them", "process_types": "an array", "routes": "a list of route objects"}
 
 func (f *fields) list(key string) (list []any, given bool) {
 	v, ok := f.m[key]

@@ -45,6 +45,7 @@ type App struct {
 	Annotations    map[string]*string
 	Processes      []Process    // web first; the entry's own keys are those of web
 	Sidecars       []cf.Sidecar // without GUID and Origin
+	Jobs           []Job
 	Services       []Service
 	Docker         bool
 	Routes         []Route
@@ -227,6 +228,7 @@ func parseApp(i int, entry any) (App, []string) {
 func (app *App) read(f *fields) {
 	app.readProcesses(f)
 	app.readSidecars(f)
+	app.readJobs(f)
 	app.Lifecycle, app.Stack = f.lifecycle(), f.stack()
 	app.Buildpacks, app.BuildpackSet = f.buildpacks()
 	if b := f.buildpack(); b != nil && !app.BuildpackSet {

@@ -18,7 +18,7 @@ const (
 // each.
 func (m *Manifest) Weight() (n int) {
 	for _, a := range m.Apps {
-		n += 15 + 4*len(a.Processes) + 2*len(a.Sidecars) + 20*len(a.Routes) + 25*len(a.Services)
+		n += 15 + 4*len(a.Processes) + 2*len(a.Sidecars) + 8*len(a.Jobs) + 20*len(a.Routes) + 25*len(a.Services)
 	}
 	return n
 }

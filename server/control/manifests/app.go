@@ -32,7 +32,7 @@ func forApp(name string, err error) error {
 // Apply changes an app to what its entry of a manifest says, in Cloud Controller's order
 // (CC: actions/app_apply_manifest.rb).
 func Apply(c *control.Session, app *cf.App, m *manifest.App) error {
-	return apply(c, app, m, applyFeatures, applyProcesses, scaleProcesses, applySidecars, applyApp, applyRoutes, applyEnv, applyServices)
+	return apply(c, app, m, applyFeatures, applyProcesses, scaleProcesses, applySidecars, applyApp, applyRoutes, applyEnv, applyServices, applyJobs)
 }
 
 // apply takes steps of a manifest's entry.

@@ -68,7 +68,7 @@ func of(c *control.Session, app *cf.App) (map[string]any, error) {
 	if len(app.Labels)+len(app.Annotations) > 0 {
 		m["metadata"] = map[string]any{"labels": anyMap(app.Labels), "annotations": anyMap(app.Annotations)}
 	}
-	for _, add := range []func(*control.Session, map[string]any, *cf.App) error{addImage, addServices, addRoutes, addProcesses} {
+	for _, add := range []func(*control.Session, map[string]any, *cf.App) error{addImage, addServices, addRoutes, addProcesses, addJobs} {
 		if err := add(c, m, app); err != nil {
 			return nil, err
 		}
