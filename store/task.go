@@ -5,12 +5,12 @@ import "cupola/store/cf"
 // Tasks are the tasks of apps.
 var Tasks = &Table[cf.Task]{
 	name: "tasks", singular: "Task", labelled: true,
-	columns: "guid, created_at, updated_at, labels, annotations, app_guid, droplet_guid, sequence_id, name, command, state, memory_mb, disk_mb, log_rate_limit, user, failure_reason, env, placement",
+	columns: "guid, created_at, updated_at, labels, annotations, app_guid, droplet_guid, sequence_id, name, command, state, memory_mb, disk_mb, log_rate_limit, user, failure_reason, env, placement, build_guid",
 	fields: func(v *cf.Task, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.AppGUID, &v.DropletGUID, &v.SequenceID, &v.Name, sealedColumn{k, &v.Command}, &v.State,
-			&v.MemoryMB, &v.DiskMB, &v.LogRateLimit, &v.User, &v.FailureReason, sealedColumn{k, &v.Env}, jsonColumn{&v.Placement}}
+			&v.MemoryMB, &v.DiskMB, &v.LogRateLimit, &v.User, &v.FailureReason, sealedColumn{k, &v.Env}, jsonColumn{&v.Placement}, &v.BuildGUID}
 	},
 	resource: func(v *cf.Task) *cf.Resource { return &v.Resource },
 	filters: map[string]string{

@@ -13,14 +13,15 @@ func viewBuild(c *call, b *cf.Build) doc {
 		"created_by": doc{"guid": b.CreatedBy.GUID, "name": b.CreatedBy.Name, "email": b.CreatedBy.Name},
 		"state":      b.State, "error": control.OrNil(b.Error), "lifecycle": viewLifecycle(b.Lifecycle, b.Credentials), "metadata": metadata(b.Metadata),
 		"staging_memory_in_mb": b.MemoryMB, "staging_disk_in_mb": b.DiskMB, "staging_log_rate_limit_bytes_per_second": b.LogRateLimit,
-		"package": doc{"guid": b.PackageGUID}, "droplet": guidOrNil(b.DropletGUID),
+		"package": doc{"guid": b.PackageGUID}, "droplet": guidOrNil(""),
 		"relationships": doc{"app": toOne(b.AppGUID)},
 		"links": doc{
 			"self": c.link("/v3/builds/%s", b.GUID),
 			"app":  c.link("/v3/apps/%s", b.AppGUID),
 		},
 	})
-	if b.DropletGUID != "" {
+	if b.State == cf.BuildStaged && b.DropletGUID != "" {
+		d["droplet"] = guidOrNil(b.DropletGUID)
 		d["links"].(doc)["droplet"] = c.link("/v3/droplets/%s", b.DropletGUID)
 	}
 	return d

@@ -31,10 +31,19 @@ func Task(in TaskIn) lrp.RunInfo {
 		EgressGroup:      in.egressGroup(false),
 		PolicyGroup:      in.App.GUID,
 		Constraint:       constraint(t.Placement),
-		Log:              lrp.LogTarget{GUID: in.App.GUID, Source: "APP/TASK/" + t.Name, Instance: "0", Tags: in.tags()},
+		Log:              lrp.LogTarget{GUID: in.App.GUID, Source: taskSource(t), Instance: "0", Tags: in.tags()},
 
 		OrganizationalUnits: in.units(), SystemCertificatesPath: systemCertificates,
 	}
+}
+
+// taskSource is the source of a task's lines. Those of a release command are of the staging
+// of its build, whose lines clients print while they push.
+func taskSource(t *cf.Task) string {
+	if t.BuildGUID != "" {
+		return "STG"
+	}
+	return "APP/TASK/" + t.Name
 }
 
 // run runs the command. To the launcher of Cloud Native Buildpacks a task's is none of

@@ -18,6 +18,7 @@ import (
 	"cupola/server/bosh/resolve"
 	"cupola/server/bosh/tarball"
 	"cupola/server/broker"
+	"cupola/server/control/apps"
 	"cupola/server/control/quota"
 	"cupola/server/databackup"
 	"cupola/server/databroker"
@@ -74,7 +75,7 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	if len(x.DataServices) > 0 {
 		sources = append([]reconcile.Source{{Desired: databroker.AllDesired}}, sources...)
 	}
-	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: x.Images.Pull, BBS: l.Desired, Sources: sources, StackVersion: l.stackVersion(),
+	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: x.Images.Pull, BBS: l.Desired, Sources: sources, Release: apps.Release, StackVersion: l.stackVersion(),
 		Observe: observe, Logs: x.Logs.Line, Log: x.Log})
 	l.Sleep = sleep.New(sleep.Config{Store: x.Store, Router: r, Wish: cf.SleepWish{After: x.SleepAfter, StopAfter: x.SleepStopAfter},
 		Freeze: x.Freeze, Thaw: x.Cell.Thaw, Containers: x.AllContainers, Routed: l.Ingress.Current, Logs: x.Logs.Line, Log: x.Log})

@@ -22,7 +22,7 @@ type Change struct {
 var known = []string{"name", "lifecycle", "buildpack", "buildpacks", "stack", "command", "disk_quota", "disk-quota", "docker", "env", "features",
 	"health-check-http-endpoint", "health-check-invocation-timeout", "health-check-type", "health-check-interval",
 	"readiness-health-check-type", "readiness-health-check-http-endpoint", "readiness-health-check-invocation-timeout", "readiness-health-check-interval",
-	"instances", "jobs", "log-rate-limit-per-second", "memory", "metadata", "no-route", "processes", "random-route", "default-route", "routes", "services", "sidecars", "timeout"}
+	"instances", "jobs", "log-rate-limit-per-second", "memory", "metadata", "no-route", "processes", "random-route", "default-route", "release", "routes", "services", "sidecars", "timeout"}
 
 // Diff returns what applying m would change; current are the manifests of the
 // apps that exist, by name.

@@ -405,6 +405,7 @@ func (app *App) readProcesses(f *fields) {
 	if !seen["web"] && own.given() {
 		app.Processes = append([]Process{own}, app.Processes...)
 	}
+	app.readRelease(f)
 	if i := slices.IndexFunc(app.Processes, func(p Process) bool { return p.Type == "web" }); i > 0 { // CC: AppManifestMessage.process_attributes
 		web := app.Processes[i]
 		app.Processes = slices.Insert(slices.Delete(app.Processes, i, i+1), 0, web)
@@ -429,6 +430,22 @@ func readProcess(f *fields, listed bool) Process {
 	p.Health.Timeout = f.number("timeout", 1, maxSeconds)
 	p.Readiness = f.check("readiness-health-check")
 	return p
+}
+
+// readRelease reads the release command, which is that of the process "release".
+func (app *App) readRelease(f *fields) {
+	r := &fields{m: map[string]any{"command": f.m["release"]}, where: f.where + "Release: "}
+	if _, given := f.m["release"]; !given {
+		return
+	}
+	command := r.command()
+	f.faults = append(f.faults, r.faults...)
+	i := slices.IndexFunc(app.Processes, func(p Process) bool { return p.Type == "release" })
+	if i < 0 {
+		app.Processes = append(app.Processes, Process{Type: "release"})
+		i = len(app.Processes) - 1
+	}
+	app.Processes[i].Command = command
 }
 
 func (app *App) readSidecars(f *fields) {

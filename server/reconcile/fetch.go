@@ -32,7 +32,9 @@ type fetches struct {
 	logs  func(lrp.LogLine)
 	log   *slog.Logger
 	done  func() // called after each
-	queue *fairqueue.Queue
+	// release ends the staging of builds that are images.
+	release releaser
+	queue   *fairqueue.Queue
 
 	running sync.WaitGroup
 

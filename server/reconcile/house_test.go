@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cupola/runtime/lrp"
+	"cupola/server/control/apps"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -58,7 +59,7 @@ func inHouse(t *testing.T, f func(t *testing.T, h *house)) {
 // begin starts a loop, as a daemon does.
 func (h *house) begin() {
 	ctx, cancel := context.WithCancel(h.t.Context())
-	h.loop = New(Config{Store: h.store, Cells: []Cell{h.cell}, API: "http://api.localhost", StackVersion: h.versions,
+	h.loop = New(Config{Store: h.store, Cells: []Cell{h.cell}, API: "http://api.localhost", StackVersion: h.versions, Release: apps.Release,
 		Pull: func(ctx context.Context, p ImagePull) (Image, error) {
 			if h.pullUntil != nil {
 				h.pullUntil(ctx, p.Reference)

@@ -7,6 +7,7 @@ import (
 
 	"cupola/rootfs/registry"
 	"cupola/rootfs/system"
+	"cupola/runtime/lrp"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -130,13 +131,20 @@ func (f *fetches) image(ctx context.Context, build *cf.Build, reference string) 
 		Say: func(line string) { f.say(build.AppGUID, false, "%s", line) }})
 	var was cf.StackImage
 	if err = cause(ctx, err); err == nil {
+		var lines []lrp.LogLine
 		err = f.store.Write(ctx, func(tx *store.Tx) (err error) {
 			if docker {
-				return settleDocker(tx, build.GUID, image)
+				lines, err = f.settleDocker(tx, build.GUID, image)
+				return err
 			}
 			was, err = keepImage(tx, build.GUID, image.StackImage)
 			return err
 		})
+		if err == nil {
+			for _, line := range lines {
+				f.logs(line)
+			}
+		}
 	}
 	if err != nil {
 		f.say(build.AppGUID, true, "The %s was not pulled: %v", what, err)
@@ -186,24 +194,17 @@ func keepImage(tx *store.Tx, build string, image cf.StackImage) (was cf.StackIma
 
 // settleDocker ends a build whose package is an image: the droplet is what the
 // image says of itself.
-func settleDocker(tx *store.Tx, build string, image Image) error {
+func (f *fetches) settleDocker(tx *store.Tx, build string, image Image) ([]lrp.LogLine, error) {
 	b, err := store.Builds.Get(tx, build)
-	if err != nil || b.State != cf.BuildStaging {
-		return err
+	if err != nil || b.State != cf.BuildStaging || b.DropletGUID != "" {
+		return nil, err
 	}
 	p, err := store.Packages.Get(tx, b.PackageGUID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b.Lifecycle.Image = &image.StackImage
 	d := &cf.Droplet{AppGUID: b.AppGUID, PackageGUID: p.GUID, BuildGUID: b.GUID, State: cf.DropletStaged, Lifecycle: b.Lifecycle, Image: p.Image,
 		ProcessTypes: image.Metadata.ProcessTypes(), ExecutionMetadata: image.Metadata.Text()}
-	if err := store.Droplets.Insert(tx, d); err != nil {
-		return err
-	}
-	b.State, b.DropletGUID = cf.BuildStaged, d.GUID
-	if err := store.Builds.Update(tx, b); err != nil {
-		return err
-	}
-	return recordDroplet(tx, b, d)
+	return f.release.staged(tx, b, d)
 }

@@ -10,7 +10,7 @@ import (
 // workOfBuilds derives what builds want to run.
 func (l *loader) workOfBuilds() error {
 	for _, b := range l.builds {
-		if l.ofDamagedApp(b.GUID, b.AppGUID) {
+		if l.ofDamagedApp(b.GUID, b.AppGUID) || b.DropletGUID != "" { // the release command runs
 			continue
 		}
 		w, err := l.build(b)
@@ -139,6 +139,9 @@ const noDroplet = "the task's droplet is not there any longer"
 
 func (l *loader) task(t *cf.Task) Work {
 	w := Work{GUID: t.GUID, Domain: lrp.DomainTasks, Cancelled: t.State == cf.TaskCanceling, Begun: t.State == cf.TaskRunning}
+	if w.Overdue = overdue(t, l.tx.Now); w.Overdue != "" {
+		return w
+	}
 	app, d := l.apps[t.AppGUID], l.droplets[t.DropletGUID]
 	if app == nil || d == nil {
 		w.Fault = noDroplet

@@ -38,7 +38,9 @@ type Config struct {
 	StackVersion func(stack string) string
 	// Sources derive what is desired besides.
 	Sources []Source
-	BBS     *bbsrows.Cache    // reads what the BBS was asked for; nil makes one
+	BBS     *bbsrows.Cache // reads what the BBS was asked for; nil makes one
+	// Release makes the task of an app's release command; nil: there are none.
+	Release func(tx *store.Tx, b *cf.Build, d *cf.Droplet) (*cf.Task, error)
 	Observe func(Look)        // called after every look; may be nil
 	Logs    func(lrp.LogLine) // writes a line to an app's log; may be nil
 	Log     *slog.Logger
@@ -57,6 +59,7 @@ type Loop struct {
 	log      *slog.Logger
 	fetches  *fetches
 	versions func(stack string) string
+	release  releaser
 	wake     chan struct{}
 
 	revisions map[string]*cf.Revision // that the last look saw; of Run's goroutine
@@ -79,7 +82,8 @@ func New(c Config) *Loop {
 	}
 	c.Logs = l.logs
 	l.images = newImages(c, l.poke)
-	l.fetches = &fetches{pull: c.Pull, store: c.Store, logs: l.logs, log: l.log, done: l.poke,
+	l.release = c.Release
+	l.fetches = &fetches{pull: c.Pull, release: c.Release, store: c.Store, logs: l.logs, log: l.log, done: l.poke,
 		queue: fairqueue.New(maxFetches, maxOrgFetches), builds: map[string]*fetch{}}
 	return l
 }

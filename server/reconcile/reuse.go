@@ -108,15 +108,9 @@ func (l *Loop) reuse(tx *store.Tx, a Action) ([]lrp.LogLine, error) {
 	}
 	d := *earlier
 	d.Resource, d.Metadata, d.PackageGUID, d.BuildGUID = cf.Resource{}, cf.Metadata{}, b.PackageGUID, b.GUID
-	if err := store.Droplets.Insert(tx, &d); err != nil {
-		return nil, err
-	}
-	b.State, b.DropletGUID, b.Inputs = cf.BuildStaged, d.GUID, a.Inputs
-	if err := store.Builds.Update(tx, b); err != nil {
-		return nil, err
-	}
+	b.Inputs = a.Inputs
 	line := note(b.AppGUID, "Nothing changed since droplet %s: staging is skipped", earlier.GUID)
 	line.Target.Source = "STG"
 	l.logs(line)
-	return []lrp.LogLine{note(b.AppGUID, "Staging complete for build %s", b.GUID)}, recordDroplet(tx, b, &d)
+	return l.release.staged(tx, b, &d)
 }

@@ -28,7 +28,7 @@ func (l *Loop) settle(tx *store.Tx, t lrp.Task, o outcome) (lines []lrp.LogLine,
 	case lrp.DomainStaging:
 		lines, err = l.settleBuild(tx, t.GUID, o)
 	case lrp.DomainTasks:
-		err = settleTask(tx, t.GUID, o)
+		lines, err = settleTask(tx, t.GUID, o)
 	default:
 		if s := l.source(t.Domain); s != nil {
 			err = s.Ended(tx, t.GUID, Ending{Result: o.result, Reason: o.ended(), Lost: o.lost})
@@ -42,16 +42,19 @@ func (l *Loop) settle(tx *store.Tx, t lrp.Task, o outcome) (lines []lrp.LogLine,
 	return lines, err
 }
 
-func settleTask(tx *store.Tx, guid string, o outcome) error {
+func settleTask(tx *store.Tx, guid string, o outcome) ([]lrp.LogLine, error) {
 	t, err := store.Tasks.Get(tx, guid)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t.State = cf.TaskSucceeded
 	if o.failed {
 		t.State, t.FailureReason = cf.TaskFailed, o.reason+o.fault
 	}
-	return store.Tasks.Update(tx, t)
+	if err := store.Tasks.Update(tx, t); err != nil || t.BuildGUID == "" {
+		return nil, err
+	}
+	return released(tx, t)
 }
 
 // settleBuild ends a build: with a droplet, or with the error that Cloud
@@ -73,19 +76,12 @@ func (l *Loop) settleBuild(tx *store.Tx, guid string, o outcome) ([]lrp.LogLine,
 		}
 		return failure.lines(b, o.reason), recordFailed(tx, b, o.reason)
 	}
-	if err := store.Droplets.Insert(tx, d); err != nil {
-		return nil, err
-	}
 	if cache := output(o, desire.OutputCache); cache.Digest != "" {
 		if err := store.BuildCaches.Set(tx, b.AppGUID, desire.CacheKey(b.Lifecycle), cache.Digest); err != nil {
 			return nil, err
 		}
 	}
-	b.State, b.DropletGUID = cf.BuildStaged, d.GUID
-	if err := store.Builds.Update(tx, b); err != nil {
-		return nil, err
-	}
-	return []lrp.LogLine{note(b.AppGUID, "Staging complete for build %s", guid)}, recordDroplet(tx, b, d)
+	return l.release.staged(tx, b, d)
 }
 
 // stagingFailure is why a build made no droplet.

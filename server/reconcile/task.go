@@ -51,6 +51,8 @@ func (p *planner) task(t *lrp.Task, w *Work, known bool) {
 	switch {
 	case w.Cancelled:
 		fail(reasonCancelled)
+	case w.Overdue != "":
+		fail(w.Overdue)
 	case t.State == lrp.TaskRunning && runs:
 		p.fates[n] = wanted
 	case t.State == lrp.TaskRunning && p.unreachable[t.CellID]:

@@ -37,6 +37,7 @@ type Work struct {
 	Waits     bool   // something it needs is on its way
 	Fault     string // why it cannot run, for the owner; "" when it can
 	Cancelled bool   // the owner no longer wants it
+	Overdue   string // why it takes too long; "" if it does not
 	Begun     bool   // the owner knows that it has begun
 	Inputs    string // of a build: see cf.Build
 	Reuse     string // of a build: the GUID of the droplet that staging would make again

@@ -44,7 +44,7 @@ type Build struct {
 	Metadata
 	AppGUID      string
 	PackageGUID  string
-	DropletGUID  string // "" until STAGED
+	DropletGUID  string // "" until it is staged: while STAGING, the release command of its app runs with it
 	State        BuildState
 	Error        string // "NoAppDetectedError - An app was not…"
 	Lifecycle    Lifecycle

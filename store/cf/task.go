@@ -29,4 +29,5 @@ type Task struct {
 	FailureReason string
 	Env           map[string]string // app env at the time, sealed at rest
 	Placement     Placement         // of the space at the time
+	BuildGUID     string            // that waits for this release command; "" for any other task
 }

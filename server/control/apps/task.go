@@ -61,13 +61,18 @@ func RunTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
 	if err := req.Metadata.Apply(&t.Metadata); err != nil {
 		return nil, err
 	}
+	return t, run(c, app, t)
+}
+
+// run adds a task within the quotas and gives it to the scheduler.
+func run(c *control.Session, app *cf.App, t *cf.Task) error {
 	if err := quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return store.Tasks.Insert(c.Tx, t) }); err != nil {
-		return nil, err
+		return err
 	}
 	if err := submit(c, t); err != nil {
-		return nil, err
+		return err
 	}
-	return t, taskEvent(c, audit.AppTaskCreate, app, t)
+	return taskEvent(c, audit.AppTaskCreate, app, t)
 }
 
 // submit gives a task to the scheduler. From then on it is RUNNING, wherever it waits

@@ -82,6 +82,9 @@ func forDiff(m map[string]any) map[string]any {
 	for _, p := range m["processes"].([]any) {
 		entry := p.(map[string]any)
 		entry["disk-quota"] = entry["disk_quota"] // as the CLI writes it
+		if entry["type"] == "release" && entry["command"] != nil {
+			m["release"] = entry["command"]
+		}
 		if entry["type"] == "web" {
 			maps.Copy(m, entry)
 			delete(m, "type")
