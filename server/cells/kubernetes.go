@@ -15,15 +15,18 @@ import (
 // Cluster is a namespace of a Kubernetes cluster that is a cell.
 type Cluster struct {
 	Name       string // the cell's, and the tag that it requires
-	Kubeconfig string // a file
+	Kubeconfig string // a file, or InCluster
 	Context    string // "" is the current one
 	Namespace  string // "" is the context's
 	Zone       string // "" is DefaultZone
 	Leaving    bool   `json:"-"` // --kubernetes does not name it any longer
 }
 
+// InCluster stands for a kubeconfig where the daemon is a pod of the cluster: it has the rights of its service account.
+const InCluster = "in-cluster"
+
 // clusterHelp is the form of --kubernetes.
-const clusterHelp = "give NAME=KUBECONFIG, and after commas context=, namespace= and zone="
+const clusterHelp = "give NAME=KUBECONFIG, or NAME=in-cluster in a pod, and after commas context=, namespace= and zone="
 
 // namePattern is that of names of cells that are labels of Kubernetes, too.
 var namePattern = pattern.Lazy(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
@@ -46,6 +49,9 @@ func ParseCluster(s string) (Cluster, error) {
 			return c, fmt.Errorf("invalid --kubernetes %q: invalid %q; %s", s, f, clusterHelp)
 		}
 		*to = value
+	}
+	if c.Kubeconfig == InCluster && c.Context != "" {
+		return c, fmt.Errorf("invalid --kubernetes %q: in-cluster has no contexts: leave context= out", s)
 	}
 	if c.Zone == "" {
 		c.Zone = DefaultZone

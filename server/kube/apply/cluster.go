@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,12 +25,15 @@ const manager = "cupola"
 
 // Config says which cluster it is, as kubectl has it.
 type Config struct {
+	InCluster  bool   // this process is a pod of the cluster, and there is no kubeconfig
 	Kubeconfig string // a file; "" is KUBECONFIG's, or the home directory's
 	Context    string // "" is the current one
 	Namespace  string // "" is the context's
 	Force      bool   // take fields from other managers
 	// Warn takes what the cluster warns of; nil lets it go.
 	Warn func(string)
+
+	accountDir string // "" is serviceAccount
 }
 
 // Cluster is the Kubernetes cluster that objects are applied to.
@@ -43,21 +47,11 @@ type Cluster struct {
 
 // Open finds the cluster. It makes no request.
 func Open(c Config) (*Cluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = c.Kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
-	overrides.Context.Namespace = c.Namespace
-	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
-	to, err := config.ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("find the cluster: there is no kubeconfig: give --kubeconfig, or name it in KUBECONFIG")
-	}
+	to, namespace, err := c.find()
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w", err)
+		return nil, err
 	}
-	if c.Namespace, _, err = config.Namespace(); err != nil {
-		return nil, fmt.Errorf("find the namespace: %w", err)
-	}
+	c.Namespace = namespace
 	to.UserAgent, to.QPS, to.WarningHandler = manager, -1, warner(c.Warn)
 	requests, err := rest.HTTPClientFor(to)
 	if err != nil {
@@ -76,6 +70,31 @@ func Open(c Config) (*Cluster, error) {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
 	return cluster, nil
+}
+
+// find is how the cluster is reached, and the namespace.
+func (c Config) find() (*rest.Config, string, error) {
+	if c.InCluster {
+		to, namespace, err := inCluster(cmp.Or(c.accountDir, serviceAccount))
+		return to, cmp.Or(c.Namespace, namespace), err
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.Kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
+	overrides.Context.Namespace = c.Namespace
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	to, err := config.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, "", errors.New("find the cluster: there is no kubeconfig: give --kubeconfig, or name it in KUBECONFIG")
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("find the cluster: %w", err)
+	}
+	namespace, _, err := config.Namespace()
+	if err != nil {
+		return nil, "", fmt.Errorf("find the namespace: %w", err)
+	}
+	return to, namespace, nil
 }
 
 // warner hands on what a cluster warns of.

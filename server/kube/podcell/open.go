@@ -8,9 +8,13 @@ import (
 // Open makes a Cell of a cluster. It asks the cluster nothing yet.
 func Open(of cells.Cluster, cfg Config) (*Cell, error) {
 	log := cfg.Log
-	cluster, err := apply.Open(apply.Config{Kubeconfig: of.Kubeconfig, Context: of.Context, Namespace: of.Namespace, Warn: func(text string) {
+	to := apply.Config{InCluster: of.Kubeconfig == cells.InCluster, Context: of.Context, Namespace: of.Namespace, Warn: func(text string) {
 		log.Debug("cluster warns", "cell", of.Name, "text", text)
-	}})
+	}}
+	if !to.InCluster {
+		to.Kubeconfig = of.Kubeconfig
+	}
+	cluster, err := apply.Open(to)
 	if err != nil {
 		return nil, err
 	}

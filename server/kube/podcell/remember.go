@@ -19,9 +19,11 @@ const clusterFile = "cluster.json"
 
 // remember notes the cluster of a cell: a later daemon that is not given it still finds its pods.
 func remember(dir string, c cells.Cluster) error {
-	var err error
-	if c.Kubeconfig, err = filepath.Abs(c.Kubeconfig); err != nil {
-		return err
+	if c.Kubeconfig != cells.InCluster {
+		var err error
+		if c.Kubeconfig, err = filepath.Abs(c.Kubeconfig); err != nil {
+			return err
+		}
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -47,7 +49,7 @@ func Left(dir string, given []cells.Cluster, log *slog.Logger) (left []cells.Clu
 		if slices.ContainsFunc(given, func(g cells.Cluster) bool { return g.Name == c.Name }) {
 			continue
 		}
-		if _, statErr := os.Stat(c.Kubeconfig); errors.Is(statErr, fs.ErrNotExist) {
+		if isGone(c) {
 			log.Warn("cluster is given up, since its kubeconfig is gone: pods that still run there are left", "cell", c.Name, "kubeconfig", c.Kubeconfig,
 				"remedy", "kubectl delete pod,secret,networkpolicy -l cupola.dev/cell="+c.Name)
 			err = errors.Join(err, os.Remove(file))
@@ -57,6 +59,15 @@ func Left(dir string, given []cells.Cluster, log *slog.Logger) (left []cells.Clu
 		left = append(left, c)
 	}
 	return left, err
+}
+
+// isGone reports whether a cluster cannot be reached any longer, because the user has removed its kubeconfig, or because this process is no pod.
+func isGone(c cells.Cluster) bool {
+	if c.Kubeconfig == cells.InCluster {
+		return os.Getenv("KUBERNETES_SERVICE_HOST") == ""
+	}
+	_, err := os.Stat(c.Kubeconfig)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // forget notes that nothing is left on a cluster that the daemon is not given any longer.
