@@ -243,6 +243,7 @@ type deployRequest struct {
 	Recreate bool            `json:"recreate"`
 	Rotate   []string        `json:"rotate"`
 	DryRun   bool            `json:"dry_run"`
+	Force    bool            `json:"force"` // remove links although other deployments use them
 	rollout
 }
 
@@ -252,7 +253,7 @@ func deployBOSH(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	order := req.into(director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, Rotate: req.Rotate})
+	order := req.into(director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, Rotate: req.Rotate, Force: req.Force})
 	configs, err := director.Configs(c.Tx)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ func TestNamesOfABOSHDeployment(t *testing.T) {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error {
 		err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: cf.Resource{GUID: "dep"}, Name: "dep"})
-		err = errors.Join(err, store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Name: "user", Consumes: []string{"dep"}}))
+		err = errors.Join(err, store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Name: "user", Consumes: []cf.BOSHLink{{Deployment: "dep"}}}))
 		for i, of := range []struct{ group, lifecycle string }{{"nats", "service"}, {"nats", "service"}, {"smoke-tests", "errand"}} {
 			r := &cf.BOSHInstance{DeploymentGUID: "dep", Group: of.group, Lifecycle: of.lifecycle, Index: i % 2, Goal: cf.BOSHStarted, Phase: cf.BOSHStopped}
 			err = errors.Join(err, store.BOSHInstances.Insert(tx, r))

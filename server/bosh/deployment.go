@@ -16,6 +16,7 @@ type Deployment struct {
 	// Provides are the links that its jobs offer; those that are shared are for
 	// other deployments.
 	Provides []link.Provider
+	Consumes []link.Foreign   // the links of other deployments that its jobs use
 	Aliases  []manifest.Alias // further names in DNS
 	// Foreign are the texts in links of other deployments: any may be a secret.
 	Foreign []string

@@ -217,7 +217,7 @@ func (r *resolution) finish(context.Context) error {
 }
 
 func (r *resolution) deployment() *Deployment {
-	d := &Deployment{Name: r.m.Name, Tags: r.m.Tags, Provides: r.links.Providers, Aliases: r.aliases, Foreign: r.foreign, Literal: r.literal}
+	d := &Deployment{Name: r.m.Name, Tags: r.m.Tags, Provides: r.links.Providers, Consumes: r.links.Foreign, Aliases: r.aliases, Foreign: r.foreign, Literal: r.literal}
 	for _, g := range r.groups {
 		d.Groups = append(d.Groups, r.group(g))
 	}

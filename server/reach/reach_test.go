@@ -35,7 +35,7 @@ func rows(n string, v int) storetest.Rows {
 			func(tx *store.Tx) error { return store.NetworkPolicies.Add(tx, policy) },
 			storetest.Put(store.DataInstances, &cf.DataInstance{Resource: named, Service: []string{"postgres", "gone"}[v/2], Plan: "small", State: state}),
 			storetest.Put(store.DataBindings, &cf.DataBinding{Resource: named, InstanceGUID: n, AppGUID: n, State: state}),
-			storetest.Put(store.BOSHDeployments, &cf.BOSHDeployment{Resource: named, Name: fmt.Sprint(n, v), Consumes: []string{other + "0"}}),
+			storetest.Put(store.BOSHDeployments, &cf.BOSHDeployment{Resource: named, Name: fmt.Sprint(n, v), Consumes: []cf.BOSHLink{{Deployment: other + "0"}}}),
 		},
 		Deletes: []func(*store.Tx) error{
 			storetest.Delete(store.Orgs, n), storetest.Delete(store.Spaces, empty.GUID), storetest.Delete(store.Apps, n), storetest.Delete(store.SecurityGroups, n), storetest.Delete(store.BOSHDeployments, n),

@@ -1,17 +1,37 @@
 package cf
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // BOSHDeployment is a deployment of BOSH's: what a manifest asked for.
 type BOSHDeployment struct {
 	Resource
 	Name     string
-	Version  int      // of its manifest; 0: none was deployed yet
-	Manifest []byte   // of that version; its variables stand in it by their names
-	Provides []byte   // the links that its jobs offer, JSON
-	Consumes []string // the deployments whose links its jobs use
-	Aliases  []byte   // the names in DNS that it gives, JSON
-	Configs  []int    // the numbers of the BOSHConfigs that it was made with
+	Version  int        // of its manifest; 0: none was deployed yet
+	Manifest []byte     // of that version; its variables stand in it by their names
+	Provides []byte     // the links that its jobs offer, JSON
+	Consumes []BOSHLink // the links of other deployments that its jobs use
+	Aliases  []byte     // the names in DNS that it gives, JSON
+	Configs  []int      // the numbers of the BOSHConfigs that it was made with
+}
+
+// BOSHLink is a link that a deployment offers to others.
+type BOSHLink struct {
+	Deployment string
+	Name       string // by which jobs ask for it; "" for any of the deployment
+	Type       string
+}
+
+// UnmarshalJSON reads a link, or the name of a deployment that was written before
+// links were.
+func (l *BOSHLink) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &l.Deployment) == nil {
+		return nil
+	}
+	type plain BOSHLink
+	return json.Unmarshal(text, (*plain)(l))
 }
 
 // BOSHVariable is a value of a deployment's.

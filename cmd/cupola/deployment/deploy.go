@@ -22,6 +22,7 @@ type deployCmd struct {
 	Lenient     bool `help:"Report faults that BOSH accepts as warnings."`
 	Recreate    bool `help:"Recreate all instances, even unchanged ones."`
 	Fix         bool `help:"Recreate instances that have a process without a running container."`
+	Force       bool `help:"Remove shared links although other deployments use them."`
 	rolloutFlags
 	Rotate []string `help:"Regenerate these variables." placeholder:"NAME"`
 	To     string   `help:"Where to deploy: here, or to a Kubernetes cluster." enum:"here,kubernetes" default:"here"`
@@ -46,7 +47,7 @@ func (c *deployCmd) Run(e *command.Env) error {
 		return err
 	}
 	var t boshTask
-	body := c.doc(capi.Doc{"manifest": string(text), "values": s.Values, "lenient": c.Lenient, "recreate": c.Recreate, "rotate": c.Rotate, "fix": c.Fix})
+	body := c.doc(capi.Doc{"manifest": string(text), "values": s.Values, "lenient": c.Lenient, "recreate": c.Recreate, "rotate": c.Rotate, "fix": c.Fix, "force": c.Force})
 	if err := api.Call(e.Ctx, "POST", "/v1/deployments", body, &t); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -34,7 +33,6 @@ type deploy struct {
 	m        *manifest.Manifest // with all values
 	full     *yaml.Node         // what m was read from
 	resolved *bosh.Deployment
-	consumes []string // the deployments whose links it uses
 	configs  config.Set
 }
 
@@ -52,7 +50,7 @@ func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error
 	if err := d.fill(ctx, root); err != nil {
 		return err
 	}
-	d.resolved, err = l.Resolve(ctx, Request{Manifest: d.m, Say: say, Step: l.steps(ctx, t), Shared: d.using(l.shared(ctx))})
+	d.resolved, err = l.Resolve(ctx, Request{Manifest: d.m, Say: say, Step: l.steps(ctx, t), Shared: l.shared(ctx)})
 	if err != nil {
 		return err
 	}
@@ -160,16 +158,6 @@ func (d *deploy) fill(ctx context.Context, root *yaml.Node) error {
 	return nil
 }
 
-// using notes whose links are used.
-func (d *deploy) using(shared func(string) ([]link.Provider, bool)) func(string) ([]link.Provider, bool) {
-	return func(name string) ([]link.Provider, bool) {
-		if !slices.Contains(d.consumes, name) {
-			d.consumes = append(d.consumes, name)
-		}
-		return shared(name)
-	}
-}
-
 // shared finds the links that another deployment shares.
 func (l *Loop) shared(ctx context.Context) func(string) ([]link.Provider, bool) {
 	return func(name string) (providers []link.Provider, exists bool) {
@@ -194,6 +182,9 @@ func (l *Loop) shared(ctx context.Context) func(string) ([]link.Provider, bool) 
 // writeDeploy writes all that a deploy came to.
 func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 	if row, err := unplanned(tx, d.task); err != nil || row == nil {
+		return err
+	}
+	if err := d.checkProvided(tx); err != nil {
 		return err
 	}
 	dep, err := d.writeDeployment(tx)
@@ -258,16 +249,20 @@ func (d *deploy) writeDeployment(tx *store.Tx) (*cf.BOSHDeployment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the names of %s: %w", d.m.Name, err)
 	}
+	consumes := make([]cf.BOSHLink, len(d.resolved.Consumes))
+	for i, f := range d.resolved.Consumes {
+		consumes[i] = cf.BOSHLink(f)
+	}
 	dep, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {d.m.Name}}})
 	switch {
 	case store.IsNotFound(err):
-		dep = &cf.BOSHDeployment{Name: d.m.Name, Version: 1, Manifest: []byte(d.order.Manifest), Provides: provides, Consumes: d.consumes, Aliases: aliases, Configs: d.used()}
+		dep = &cf.BOSHDeployment{Name: d.m.Name, Version: 1, Manifest: []byte(d.order.Manifest), Provides: provides, Consumes: consumes, Aliases: aliases, Configs: d.used()}
 		err = store.BOSHDeployments.Insert(tx, dep)
 	case err == nil:
 		if string(dep.Manifest) != d.order.Manifest {
 			dep.Version++
 		}
-		dep.Manifest, dep.Provides, dep.Consumes, dep.Aliases, dep.Configs = []byte(d.order.Manifest), provides, d.consumes, aliases, d.used()
+		dep.Manifest, dep.Provides, dep.Consumes, dep.Aliases, dep.Configs = []byte(d.order.Manifest), provides, consumes, aliases, d.used()
 		err = store.BOSHDeployments.Update(tx, dep)
 	}
 	if err != nil {

@@ -1,11 +1,15 @@
 package director
 
 import (
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"cupola/runtime/suggest"
 	"cupola/server/bosh/agent"
+	"cupola/server/bosh/link"
 	"cupola/server/bosh/manifest"
 	"cupola/store"
 	"cupola/store/cf"
@@ -32,20 +36,50 @@ func named(tx *store.Tx, deployment string, kind Kind, o Order) (*cf.BOSHDeploym
 	return d, rows, err
 }
 
-// checkConsumers refuses to delete a deployment whose links another one uses.
-func checkConsumers(tx *store.Tx, deployment string) error {
+// consumersOf returns the deployments that use links of another one, quoted, and those
+// links.
+func consumersOf(tx *store.Tx, deployment string) (consumers []string, links map[string][]cf.BOSHLink, err error) {
 	all, err := store.BOSHDeployments.All(tx)
-	var consumers []string
+	links = map[string][]cf.BOSHLink{}
 	for _, d := range all {
-		if d.Name != deployment && slices.Contains(d.Consumes, deployment) {
-			consumers = append(consumers, "'"+d.Name+"'")
+		for _, l := range d.Consumes {
+			if l.Deployment == deployment && d.Name != deployment {
+				name := "'" + d.Name + "'"
+				links[name] = append(links[name], l)
+			}
 		}
 	}
+	return slices.Sorted(maps.Keys(links)), links, err
+}
+
+// checkConsumers refuses to delete a deployment whose links another one uses.
+func checkConsumers(tx *store.Tx, deployment string) error {
+	consumers, _, err := consumersOf(tx, deployment)
 	if err != nil || consumers == nil {
 		return err
 	}
-	slices.Sort(consumers)
 	return cf.Unprocessable("Deployment '%s' shares links with %s: delete these deployments first, or delete it with force", deployment, strings.Join(consumers, ", "))
+}
+
+// checkProvided refuses a deploy that removes a link which another deployment uses.
+func (d *deploy) checkProvided(tx *store.Tx) error {
+	if d.order.Force {
+		return nil
+	}
+	consumers, links, err := consumersOf(tx, d.m.Name)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, name := range consumers {
+		for _, l := range links[name] {
+			if l.Name != "" && !link.Foreign(l).In(d.resolved.Provides) {
+				faults = append(faults, fmt.Errorf("deployment %s uses the shared link '%s' of type '%s', which '%s' would no longer provide: change that deployment first, or deploy with force",
+					name, l.Name, l.Type, d.m.Name))
+			}
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func checkInstances(deployment string, rows []*cf.BOSHInstance, o Order) error {

@@ -46,7 +46,8 @@ type Order struct {
 	Hard bool `json:"hard,omitempty"`
 	// Of a delete: whether persistent disks go, too.
 	DropDisks bool `json:"delete_disks,omitempty"`
-	// Of a delete: whether it is done although other deployments use its links.
+	// Of a delete, and of a deploy that removes links: whether it is done although
+	// other deployments use them.
 	Force bool `json:"force,omitempty"`
 	// Of a run-errand.
 	Errand      string `json:"errand,omitempty"`

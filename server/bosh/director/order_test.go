@@ -15,6 +15,7 @@ import (
 	"cupola/server/bosh"
 	"cupola/server/bosh/agent"
 	"cupola/server/bosh/bpm"
+	"cupola/server/bosh/link"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -325,7 +326,7 @@ func TestCancelAndDeleteDisk(t *testing.T) {
 func TestPoliciesAcrossDeployments(t *testing.T) {
 	l, _, _ := newLoop(t)
 	write(t, l, func(tx *store.Tx) error {
-		err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: cf.Resource{GUID: "app-guid"}, Name: "app", Consumes: []string{"nats", "gone"}})
+		err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: cf.Resource{GUID: "app-guid"}, Name: "app", Consumes: []cf.BOSHLink{{Deployment: "nats"}, {Deployment: "gone"}}})
 		if err != nil {
 			return err
 		}
@@ -452,7 +453,7 @@ func TestDeleteOfWhatOthersUse(t *testing.T) {
 	l, _, _ := newLoop(t)
 	write(t, l, func(tx *store.Tx) error {
 		for _, name := range []string{"web", "app"} {
-			if err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Name: name, Consumes: []string{"nats"}}); err != nil {
+			if err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Name: name, Consumes: []cf.BOSHLink{{Deployment: "nats"}}}); err != nil {
 				return err
 			}
 		}
@@ -475,6 +476,62 @@ func TestDeleteOfWhatOthersUse(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestDeployThatRemovesLinks fails while other deployments use them, unless forced.
+func TestDeployThatRemovesLinks(t *testing.T) {
+	l, _, _ := newLoop(t)
+	offered := []link.Provider{{Name: "nats", Alias: "bus", Type: "nats", Shared: true}}
+	l.Resolve = func(context.Context, Request) (*bosh.Deployment, error) {
+		return &bosh.Deployment{Name: "nats", Provides: offered, Consumes: []link.Foreign{{Deployment: "db", Name: "db", Type: "sql"}}}, nil
+	}
+	write(t, l, func(tx *store.Tx) error {
+		for name, link := range map[string]cf.BOSHLink{"web": {Deployment: "nats", Name: "bus", Type: "nats"}, "old": {Deployment: "nats"}, "app": {Deployment: "nats", Name: "nats", Type: "nats"}} {
+			if err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Name: name, Consumes: []cf.BOSHLink{link}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	number := 1 // that of newLoop's task
+	for _, c := range []struct {
+		says  string
+		now   []link.Provider
+		force bool
+		want  string
+	}{
+		{"the same", offered, false, ""},
+		{"without the alias", []link.Provider{{Name: "nats", Alias: "nats", Type: "nats", Shared: true}}, false,
+			"deployment 'web' uses the shared link 'bus' of type 'nats', which 'nats' would no longer provide: change that deployment first, or deploy with force"},
+		{"not shared", []link.Provider{{Name: "nats", Alias: "bus", Type: "nats"}}, false, "deployment 'app' uses the shared link 'nats' of type 'nats'"},
+		{"of another type", []link.Provider{{Name: "nats", Alias: "bus", Type: "other", Shared: true}}, false, "deployment 'web' uses"},
+		{"none, forced", nil, true, ""},
+	} {
+		offered = c.now
+		write(t, l, func(tx *store.Tx) error {
+			_, err := Ask(tx, "nats", "admin", Deploy, Order{Manifest: "name: nats\nreleases: []\nstemcells: []\nupdate: {canaries: 1, max_in_flight: 1, canary_watch_time: 1, update_watch_time: 1}\ninstance_groups: []\n", Force: c.force})
+			return err
+		})
+		number++
+		move(t, l)
+		write(t, l, func(tx *store.Tx) error {
+			task, err := store.BOSHTasks.First(tx, store.Query{Where: map[string][]string{"numbers": {strconv.Itoa(number)}}})
+			if err != nil {
+				return err
+			}
+			if failed := task.State == cf.BOSHError; failed != (c.want != "") || !strings.Contains(task.Result, c.want) {
+				t.Errorf("%s: got %s %q; want %q", c.says, task.State, task.Result, c.want)
+			}
+			d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {"nats"}}})
+			if err == nil && c.force && string(d.Provides) != "null" {
+				t.Errorf("%s: the deployment provides %s", c.says, d.Provides)
+			}
+			if err == nil && len(d.Consumes) != 1 {
+				t.Errorf("%s: the deployment consumes %v", c.says, d.Consumes)
+			}
+			return err
+		})
+	}
 }
 
 // TestScriptsThatDidNotRun are not said to have failed.

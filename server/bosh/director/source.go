@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
@@ -245,8 +246,8 @@ func Policies(tx *store.Tx) (list []lrp.NetworkPolicy, err error) {
 	}
 	for _, d := range all {
 		to := []string{d.GUID}
-		for _, name := range d.Consumes {
-			if guid := guids[name]; guid != "" && guid != d.GUID {
+		for _, l := range d.Consumes {
+			if guid := guids[l.Deployment]; guid != "" && guid != d.GUID && !slices.Contains(to, guid) {
 				to = append(to, guid)
 			}
 		}

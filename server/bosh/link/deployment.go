@@ -1,6 +1,8 @@
 package link
 
 import (
+	"slices"
+
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/release"
 )
@@ -47,4 +49,15 @@ type Consumer struct{ Group, Job string }
 type Links struct {
 	Of        map[Consumer]map[string]Link // by the name in the release; an optional one may be missing
 	Providers []Provider                   // of this deployment
+	Foreign   []Foreign                    // of other deployments
+}
+
+// Foreign is a link of another deployment that a job consumes.
+type Foreign struct{ Deployment, Name, Type string }
+
+// In reports whether providers share the link.
+func (f Foreign) In(providers []Provider) bool {
+	return slices.ContainsFunc(providers, func(p Provider) bool {
+		return p.Shared && p.Type == f.Type && (f.Name == p.Alias || f.Name == p.Name)
+	})
 }

@@ -85,6 +85,9 @@ func TestResolve(t *testing.T) {
 		if text := strings.TrimPrefix(strings.ReplaceAll(errText(err), "\n", "|"), "|"); text != test.err {
 			t.Errorf("%s: got %s; want %s", test.name, text, test.err)
 		}
+		if used := test.says.Deployment == "other" && test.want != nil; used != (len(got.Foreign) == 1) {
+			t.Errorf("%s: got the foreign links %v", test.name, got.Foreign)
+		}
 		l, ok := of(got)["db"]
 		if ok != (test.want != nil) {
 			t.Errorf("%s: got %v; want a link: %v", test.name, l, test.want != nil)

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,6 +66,9 @@ func (r *resolver) consume(g Group, j Job, c release.Consumed) (Link, bool) {
 	}
 	switch {
 	case len(found) == 1:
+		if says.Deployment != "" && says.Deployment != r.in.Name {
+			r.foreign(Foreign{says.Deployment, cmp.Or(says.From, c.Name), c.Type})
+		}
 		return found[0].Link, true
 	case len(found) > 1:
 		names := make([]string, len(found))
@@ -76,6 +80,12 @@ func (r *resolver) consume(g Group, j Job, c release.Consumed) (Link, bool) {
 		r.fault(g, "cannot resolve non-optional link for provider %s in job %s%s", c.Name, j.Name, r.suggest(c, says))
 	}
 	return Link{}, false
+}
+
+func (r *resolver) foreign(f Foreign) {
+	if !slices.Contains(r.out.Foreign, f) {
+		r.out.Foreign = append(r.out.Foreign, f)
+	}
 }
 
 // candidates are the providers of the deployment that the manifest names.
