@@ -101,6 +101,12 @@ func (t actualLRPs) deleteWhere(tx *Tx, where string, args ...any) (bool, error)
 	return len(gone) > 0, err
 }
 
+// Troubled returns the instances that crashed, could not be placed, or run and are
+// not ready.
+func (t actualLRPs) Troubled(tx *Tx) ([]*lrp.Actual, error) {
+	return t.query(tx, "SELECT "+t.columns+" FROM actual_lrps WHERE crash_count > 0 OR placement_error != '' OR state = 'RUNNING' AND ready = 0 ORDER BY process_guid, idx")
+}
+
 // Mend makes a damaged row readable, and retires its instance: which ports it
 // has is lost.
 func (actualLRPs) Mend(tx *Tx, key lrp.Key) error {

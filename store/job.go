@@ -3,7 +3,7 @@ package store
 import "cupola/store/cf"
 
 // Jobs are the jobs behind 202s.
-var Jobs = &Table[cf.Job]{
+var Jobs = jobs{&Table[cf.Job]{
 	name: "jobs", singular: "Job", labelled: false,
 	columns: "guid, created_at, updated_at, operation, resource_guid, resource_type, state, errors, warnings, input",
 	fields: func(v *cf.Job, k *sealer) []any {
@@ -19,4 +19,14 @@ var Jobs = &Table[cf.Job]{
 		"resource_guids": "resource_guid",
 	},
 	orders: map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
+}}
+
+type jobs struct{ *Table[cf.Job] }
+
+// LastFailed returns the jobs of an operation that failed, and after which none on the
+// same resource has ended.
+func (t jobs) LastFailed(tx *Tx, operation string) ([]*cf.Job, error) {
+	return t.query(tx, "SELECT "+t.columns+" FROM jobs WHERE state = ? AND id IN"+
+		" (SELECT max(id) FROM jobs WHERE operation = ? AND state IN (?, ?) GROUP BY resource_guid)",
+		cf.JobFailed, operation, cf.JobFailed, cf.JobComplete)
 }

@@ -99,7 +99,7 @@ func TestEveryTableListsWithEveryFilterAndOrder(t *testing.T) {
 		probe(t, tx, ServiceInstances)
 		probe(t, tx, ServiceBindings.Table)
 		probe(t, tx, RouteBindings)
-		probe(t, tx, Jobs)
+		probe(t, tx, Jobs.Table)
 		probe(t, tx, Events)
 		probe(t, tx, SecurityGroups)
 		probe(t, tx, NetworkPolicies.Table)

@@ -71,6 +71,22 @@ func (d *Drains) start(to Drain) *worker {
 	return w
 }
 
+// Failing lists the drains that take no messages now.
+func (d *Drains) Failing() (all []Failure) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, workers := range d.workers {
+		for _, w := range workers {
+			w.mu.Lock()
+			if !w.failure.Since.IsZero() {
+				all = append(all, w.failure)
+			}
+			w.mu.Unlock()
+		}
+	}
+	return all
+}
+
 // Append gives a message to the drains of its app, and keeps nothing of the
 // caller's but the tags, which are not to be changed after. It does not wait.
 func (d *Drains) Append(m Message) {

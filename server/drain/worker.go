@@ -35,9 +35,32 @@ type worker struct {
 	queue chan Message
 	stop  context.CancelFunc
 
-	mu     sync.Mutex
-	lost   int
-	queued int // bytes
+	mu      sync.Mutex
+	lost    int
+	queued  int // bytes
+	failure Failure
+}
+
+// Failure is that a drain takes no messages.
+type Failure struct {
+	AppGUID string
+	URL     string // without what may be secret
+	Since   time.Time
+	Error   string
+}
+
+// fails notes that a message could not be sent, or, for nil, that one was.
+func (w *worker) fails(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err == nil:
+		w.failure = Failure{}
+	case w.failure.Since.IsZero():
+		w.failure = Failure{AppGUID: w.to.AppGUID, URL: w.to.shown(), Since: time.Now(), Error: err.Error()}
+	default:
+		w.failure.Error = err.Error()
+	}
 }
 
 // put queues a message, or counts it as lost.
@@ -87,6 +110,7 @@ func (w *worker) run(ctx context.Context) {
 // send writes a frame, if need be on a new connection, which it returns; nil
 // when ctx has ended. A frame whose writing failed is sent again.
 func (w *worker) send(ctx context.Context, conn net.Conn, frame []byte) net.Conn {
+	failed := false
 	for pause, told := firstPause, false; ; pause = min(2*pause, maxPause) {
 		var err error
 		if conn == nil {
@@ -95,11 +119,16 @@ func (w *worker) send(ctx context.Context, conn net.Conn, frame []byte) net.Conn
 		if err == nil {
 			_ = conn.SetWriteDeadline(time.Now().Add(writeTime))
 			if _, err = conn.Write(frame); err == nil {
+				if failed {
+					w.fails(nil)
+				}
 				return conn
 			}
 			_ = conn.Close()
 			conn = nil
 		}
+		w.fails(err)
+		failed = true
 		if !told && pause > time.Second { // a blink of the network is not reported
 			w.Report(w.to.AppGUID, fmt.Sprintf("Failed to connect to user provided syslog drain with url %s: %v", w.to.shown(), err))
 			told = true

@@ -49,6 +49,9 @@ func New(c Config) *Stream {
 // Drain keeps the drains current until ctx ends.
 func (s *Stream) Drain(ctx context.Context) error { return s.drains.Run(ctx, s.Store, s.Log) }
 
+// FailingDrains lists the drains that take no messages now.
+func (s *Stream) FailingDrains() []drain.Failure { return s.drains.Failing() }
+
 // Close saves what the cache has.
 func (s *Stream) Close() error {
 	err := s.Cache.Save(s.Saved)

@@ -22,6 +22,23 @@ type Checks struct {
 	Results   json.RawMessage `json:"results"` // a list of objects with name, level (ok, warn, fail), detail and, unless ok, fix
 }
 
+// Check is one of the results.
+type Check struct {
+	Name   string `json:"name"`
+	Level  string `json:"level"` // ok, warn or fail
+	Detail string `json:"detail"`
+	Fix    string `json:"fix"`
+}
+
+// List returns what the checks find.
+func (m *Machine) List(ctx context.Context) (all []Check, err error) {
+	c, err := m.check(ctx)
+	if err == nil {
+		err = json.Unmarshal(c.Results, &all)
+	}
+	return all, err
+}
+
 // checks holds the last result. Whoever holds turn runs the checks or waits for
 // them.
 type checks struct {
