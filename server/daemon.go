@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
+	"cupola/server/acme"
 	"cupola/server/admin"
+	"cupola/server/alerts"
 	"cupola/server/config"
 	"cupola/server/datadir"
 	"cupola/server/executor"
@@ -23,6 +26,7 @@ type daemon struct {
 	executor *executor.Executor
 	loops    *loops.Loops
 	faces    *faces.Faces
+	alerts   *alerts.Loop
 }
 
 // open opens the parts in the order in which they need each other. What ran before
@@ -42,7 +46,7 @@ func open(ctx context.Context, c config.Config) (*daemon, error) {
 		{"data directory", d.openDir}, {"limits", f.OpenLimits}, {"API's address", func(context.Context) error { return x.Dir.WriteAPI(d.HTTP) }}, {"store", d.openStore},
 		{"network's addresses", func(ctx context.Context) error { return x.Dir.OpenSubnet(ctx) }}, {"root filesystems", x.OpenRoots}, {"volumes", x.OpenVolumes},
 		{"metrics", f.OpenMetrics}, {"containers", x.OpenContainers}, {"network", x.OpenNetwork}, {"cell", x.OpenCell},
-		{"seeds", d.openSeeds}, {"ssh proxy", f.OpenSSH}, {"control plane", d.openControl}, {"built-in service broker", d.loops.OpenDataServices},
+		{"seeds", d.openSeeds}, {"ssh proxy", f.OpenSSH}, {"control plane", d.openControl}, {"built-in service broker", d.loops.OpenDataServices}, {"alerts", d.openAlerts},
 	} {
 		if err := step.open(ctx); err != nil {
 			d.close()
@@ -83,6 +87,17 @@ func (d *daemon) openControl(ctx context.Context) error {
 		return err
 	}
 	return d.faces.OpenAPI(ctx, d.loops)
+}
+
+// openAlerts opens the loop that tells the owner what is wrong.
+func (d *daemon) openAlerts(context.Context) error {
+	x := d.executor
+	d.alerts = alerts.New(alerts.Config{Domain: d.Domain, Console: d.ConsoleURL(), Command: d.AlertCommand, StatusFile: x.Dir.Path(alerts.StatusName), Log: d.Log,
+		Parts: alerts.Parts{Store: x.Store, Machine: d.faces.Machine.State, Checks: d.faces.Machine.List, Cells: x.CellUse, WhyCrashed: x.Logs.WhyCrashed, Drains: x.Logs.FailingDrains,
+			Certificates: d.faces.Certificates, Started: time.Now(),
+			ACMEFailures: func() ([]acme.Failure, error) { return acme.ReadFailures(x.Dir.Path(acme.StatusFile)) }}})
+	d.faces.Alerts = d.alerts.Handler()
+	return nil
 }
 
 // admin is what operators' commands need.

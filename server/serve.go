@@ -115,6 +115,7 @@ func (d *daemon) start(ctx, live context.Context, group *errgroup.Group, listeni
 	d.executor.Start(live, group)
 	d.loops.Start(live, group)
 	d.admin().Start(live, group, listening)
+	group.Go(fault.Loop(live, "alerts", d.alerts.Run))
 	group.Go(fault.Loop(live, "seed", d.seeds.Run))
 	group.Go(fault.Loop(live, "preload", preload.Preloader{Cells: d.Config.Config, Stacks: d.executor.Stacks}.Run))
 	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return d.Manager.KeepAlive(ctx, d.alive) }))

@@ -21,7 +21,7 @@ const keptPast = 100
 // oldRows is how many rows one transaction of DropOld writes: about 10 ms.
 const oldRows = 500
 
-// DropOld deletes audit events, usage events but for the last, jobs, ended tasks and known files that are old,
+// DropOld deletes audit events, usage events but for the last, jobs, ended tasks, alerts that are over and known files that are old,
 // and revisions and deployments of which an app has too many. It lets older bits
 // of apps EXPIRE: the rows stay, what they named is no longer kept. What is in
 // use stays, however old. It writes in short transactions.
@@ -50,6 +50,8 @@ var oldOnes = []struct {
 	{"service_usage_events", "id", "DELETE FROM service_usage_events", "created_at < ? AND id < (SELECT max(id) FROM service_usage_events)", before(keptHistory)},
 	{"jobs", "id", "DELETE FROM jobs", "created_at < ?", before(keptJobs)},
 	{"tasks", "id", "DELETE FROM tasks", "state IN ('SUCCEEDED', 'FAILED') AND max(created_at, updated_at) < ?", before(keptHistory)},
+	{"alerts", "id", "DELETE FROM alerts", "state = 'RESOLVED' AND resolved_at < ?", before(keptHistory)},
+	{"alert_silences", "id", "DELETE FROM alert_silences", "ends_at < ?", before(keptHistory)},
 	{"resources", "sha1", "DELETE FROM resources", "used_at < ?", before(keptHistory)},
 	{"droplets", "id", "UPDATE droplets SET state = 'EXPIRED', digest = '', updated_at = ?", `guid IN (
 		SELECT guid FROM (SELECT guid, row_number() OVER (PARTITION BY app_guid ORDER BY id DESC) n FROM droplets WHERE state = 'STAGED') WHERE n > ?)

@@ -72,6 +72,8 @@ type Config struct {
 
 	Engine string `help:"What starts containers: 'runc' (libcontainer), or 'launch' (cupola's own program: faster, on Linux 5.12 or later with cgroup v1; others use runc)." default:"runc" env:"CUPOLA_ENGINE" placeholder:"ENGINE"`
 
+	AlertCommand string `help:"Shell command that gets alerts, as JSON on its standard input; it runs as root. Other targets of alerts are added by 'cupola alerts add-target'." env:"CUPOLA_ALERT_COMMAND" placeholder:"COMMAND"`
+
 	StageUnchanged bool `help:"Stage every push, also one that changes nothing since the last one." env:"CUPOLA_STAGE_UNCHANGED"`
 
 	Version   string                  `kong:"-"` // of the build

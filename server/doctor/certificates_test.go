@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cupola/server/acme"
+	"cupola/server/alerts"
 )
 
 func TestCertificates(t *testing.T) {
@@ -35,4 +36,15 @@ func TestCertificates(t *testing.T) {
 	check(Warn, "rate limited (1m0s ago); and for 1 more names; the one of before is valid until 2026-02-01T00:00:00Z")
 	put("{")
 	check(Fail, "unexpected end of JSON")
+}
+
+func TestTargetsOfAlerts(t *testing.T) {
+	now := time.Now()
+	if r := judgeAlerts(nil, now); r.Level != OK {
+		t.Errorf("got %+v", r)
+	}
+	r := judgeAlerts([]alerts.FailingTarget{{Name: "chat", Since: now.Add(-time.Hour), Error: "gone", Waiting: 3}, {Name: "mail"}}, now)
+	if r.Level != Warn || !strings.Contains(r.Detail, "the target chat takes no alerts (for 1h0m0s): gone; at least 3 wait; and 1 more") || r.Fix != "sudo cupola alerts test chat" {
+		t.Errorf("got %+v", r)
+	}
 }

@@ -39,6 +39,7 @@ func (m *machine) checks() []check {
 		{"http", false, m.http},
 		{"https", false, m.https},
 		{"certificates", false, m.certificates},
+		{"alerts", true, m.alerts},
 		{"names", false, m.names},
 		{"resolvers", false, m.resolvers},
 		{"proxy", false, m.proxy},

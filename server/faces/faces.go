@@ -23,6 +23,7 @@ import (
 	"cupola/server/gitpush"
 	"cupola/server/logstream"
 	"cupola/server/loops"
+	"cupola/server/machine"
 	"cupola/server/metrics"
 	"cupola/server/reconcile"
 	"cupola/server/router"
@@ -36,10 +37,12 @@ import (
 type Faces struct {
 	Executor   *executor.Executor // is given, and opened meanwhile
 	Operations http.Handler       // of operators, for admins of the API; is given before Listen
+	Alerts     http.Handler       // for admins of the API; is given before Listen
 
 	UAA     *uaa.UAA
 	Router  *router.Router
 	Metrics *metrics.Metrics
+	Machine *machine.Machine
 
 	limits   bulkhead.Limits
 	gate     *router.Gate
@@ -103,7 +106,7 @@ func (f *Faces) accessed(e router.AccessEntry) {
 
 // OpenAPI opens the API, the web console and the BBS.
 func (f *Faces) OpenAPI(ctx context.Context, l *loops.Loops) error {
-	f.bbs = newBBS(l)
+	f.bbs, f.Machine = newBBS(l), f.newMachine()
 	polls, endPolls := context.WithCancel(ctx)
 	f.endPolls = endPolls
 	f.api = api.New(polls, f.apiConfig(l))
@@ -160,6 +163,9 @@ func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 	return f.prepareBBS()
 }
 
+// Certificates lists the certificates that were given for domains and in files.
+func (f *Faces) Certificates() []certs.Expiry { return f.certs.Expiries() }
+
 // openCertificates opens those of the HTTPS listeners.
 func (f *Faces) openCertificates(ctx context.Context) (err error) {
 	x := f.Executor
@@ -193,7 +199,7 @@ type sideServer struct {
 // handlers lead requests of the HTTP listeners to the face that answers them.
 func (f *Faces) handlers() *front.Front {
 	return &front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: f.readers(), Streams: f.streams,
-		Router: f.Router, Metrics: f.Metrics, Console: f.console, Git: f.git, Machine: f.machine(), Operations: f.Operations, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard(), Certs: f.certs}
+		Router: f.Router, Metrics: f.Metrics, Console: f.console, Git: f.git, Machine: f.Machine, Alerts: f.Alerts, Operations: f.Operations, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard(), Certs: f.certs}
 }
 
 // readers tells who may read logs.

@@ -10,8 +10,8 @@ import (
 // executable is this program, also after its file was replaced.
 const executable = "/proc/self/exe"
 
-// machine shows admins the machine.
-func (f *Faces) machine() *machine.Machine {
+// newMachine shows admins the machine.
+func (f *Faces) newMachine() *machine.Machine {
 	x := f.Executor
 	containers := func() (n int) {
 		for _, c := range f.Executor.CellUse() {

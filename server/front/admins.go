@@ -14,15 +14,20 @@ import (
 var readOperations = []string{"stack/list", "stack/inspect", "token-keys/list", "broker/status", "doctor"}
 
 // operators serves what only admins of the API may see or do beside the v3 API: the
-// machine, and operations of operators.
+// machine, its alerts, and operations of operators.
 func (f *Front) operators(mux *http.ServeMux) {
-	readers := []string{"cloud_controller.admin", "cloud_controller.admin_read_only"}
+	admins, readers := []string{"cloud_controller.admin"}, []string{"cloud_controller.admin", "cloud_controller.admin_read_only"}
 	if f.Machine != nil {
 		mux.Handle("/v1/machine", f.byAddress(f.Readers.only(readers, getOnly(f.Machine))))
 		mux.Handle("/v1/machine/checks", f.byAddress(f.Readers.only(readers, getOnly(http.HandlerFunc(f.Machine.Checks)))))
 	}
+	if f.Alerts != nil {
+		h := f.byAddress(f.Readers.readOrChange(readers, admins, f.Alerts))
+		mux.Handle("/v1/alerts", h)
+		mux.Handle("/v1/alerts/", h)
+	}
 	if f.Operations != nil {
-		mux.Handle("/v1/admin/", f.byAddress(f.Readers.only([]string{"cloud_controller.admin"}, f.Operations)))
+		mux.Handle("/v1/admin/", f.byAddress(f.Readers.only(admins, f.Operations)))
 		for _, name := range readOperations {
 			mux.Handle("/v1/admin/"+name, f.byAddress(f.Readers.only(readers, f.Operations)))
 		}
@@ -48,6 +53,19 @@ func (rs Readers) only(scopes []string, next http.Handler) http.Handler {
 			return
 		}
 		next.ServeHTTP(w, r)
+	})
+}
+
+// readOrChange lets in whose token has a scope of the first ones to read, and of the
+// second ones to do everything.
+func (rs Readers) readOrChange(read, change []string, next http.Handler) http.Handler {
+	reads, changes := rs.only(read, next), rs.only(change, next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			reads.ServeHTTP(w, r)
+			return
+		}
+		changes.ServeHTTP(w, r)
 	})
 }
 

@@ -34,8 +34,9 @@ type Front struct {
 	Metrics *metrics.Metrics
 	Console *console.Console // nil: there is none
 	Git     *gitpush.Face    // nil: there is none
-	// Machine and Operations are for admins; nil: there are none.
+	// Machine, Alerts and Operations are for admins; nil: there are none.
 	Machine    *machine.Machine
+	Alerts     http.Handler
 	Operations http.Handler
 	Gate       *router.Gate
 	Slots      *bulkhead.Share[string] // requests of the API, by user or else by address

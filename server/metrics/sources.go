@@ -28,7 +28,18 @@ func (from Sources) State(ctx context.Context) (s State, err error) {
 		if s.Tally, err = tx.Tally(); err != nil {
 			return err
 		}
-		s.Domains, err = store.BBSDomains.Fresh(tx)
+		if s.Domains, err = store.BBSDomains.Fresh(tx); err != nil {
+			return err
+		}
+		if s.Alerts, err = store.Alerts.Firing(tx); err != nil {
+			return err
+		}
+		targets, err := store.AlertTargets.All(tx)
+		for _, t := range targets {
+			if !t.FailingSince.IsZero() {
+				s.FailingTargets++
+			}
+		}
 		return err
 	})
 	s.Domains = append(s.Domains, lrp.DomainApps, lrp.DomainTasks)

@@ -33,7 +33,9 @@ type State struct {
 	LogStreams       int   // clients that read logs as they come
 	DroppedEnvelopes int64 // that they lost
 	LongWrites       int64
-	ACME             *acme.Status // nil: no certificates come from an ACME server
+	Alerts           map[string]int // that fire, by rule
+	FailingTargets   int            // of alerts
+	ACME             *acme.Status   // nil: no certificates come from an ACME server
 	Uptime           time.Duration
 }
 
@@ -74,6 +76,7 @@ func (c *stateCollector) collect(out chan<- prometheus.Metric) {
 	collectPlatform(up, s)
 	collectBudgets(up, s)
 	collectACME(up, s.ACME)
+	collectAlerts(up, s)
 	collectRouter(firehose(out, "router", "0", "gorouter"), s)
 	for _, cell := range s.Cells {
 		collectCell(firehose(out, "diego-cell", cell.ID, "rep"), cell)
@@ -150,6 +153,14 @@ func collectACME(t emitter, s *acme.Status) {
 	if !s.FirstEnd.IsZero() {
 		t.gauge("cupola_acme_first_expiry_timestamp_seconds", "When the first of the certificates by ACME expires.", float64(s.FirstEnd.Unix()))
 	}
+}
+
+// collectAlerts sends what fires. A rule of which nothing fires has no sample.
+func collectAlerts(t emitter, s State) {
+	for rule, n := range s.Alerts {
+		t.with("rule", rule).gauge("cupola_alerts_firing", "Alerts that fire, by rule.", float64(n))
+	}
+	t.gauge("cupola_alert_targets_failing", "Targets of alerts that take no messages.", float64(s.FailingTargets))
 }
 
 // collectBudgets sends the budgets of connections and requests. Gorouter's

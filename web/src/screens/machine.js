@@ -39,11 +39,12 @@ function Whole() {
     />
     <${Waiting} of=${machine} rows=${3} />
     ${m && html`<${Use} m=${m} courses=${courses.current} />`}
+    <${Alerts} />
     <${Checks} />
     ${m && html`<${Daemon} m=${m} />`}
     <${Leaks} />
     <${Keys} />
-    <${Lines} lines=${['sudo cupola doctor', 'cf curl /v1/machine', 'cf curl /v1/machine/checks']} />
+    <${Lines} lines=${['sudo cupola doctor', 'cf curl /v1/machine', 'cf curl /v1/machine/checks', 'cf curl /v1/alerts']} />
   `;
 }
 
@@ -122,6 +123,43 @@ function PSI({ pressure }) {
         })}
       </tbody>
     </table>
+  `;
+}
+
+function Alerts() {
+  const alerts = useResource(signal => get('/v1/alerts', { signal }), []);
+  const targets = useResource(signal => get('/v1/alerts/targets', { signal }), []);
+  useEvery(10000, alerts.reload, []);
+  const firing = (alerts.data?.resources ?? []).filter(a => a.state === 'FIRING');
+  const failing = (targets.data?.resources ?? []).filter(t => t.failing_since);
+  const columns = [
+    { title: 'Rule', cell: a => html`<strong>${a.rule}</strong>` },
+    { title: 'Severity', cell: a => html`<span class=${a.severity === 'critical' ? 'bad' : ''}>${a.severity}</span>` },
+    { title: 'Since', cell: a => html`<${Time} at=${a.since} />` },
+    {
+      title: 'What',
+      cell: a => html`
+        <span class="pre">${a.subject}: ${a.text}</span>
+        ${a.silenced && html` <span class="muted">(silenced)</span>`}
+        ${a.mend && html`<${Line} text=${a.mend} label="Copy the cure" />`}
+      `,
+    },
+  ];
+  const lines = [
+    ['List alerts', 'sudo cupola alerts list --all'],
+    ['Send them somewhere', 'sudo cupola alerts add-target NAME --webhook URL'],
+    ['Silence them', 'sudo cupola alerts silence --for 2h'],
+  ];
+  return html`
+    <${Section} title="Alerts" actions=${html`<${Commands} of="alerts" lines=${lines} />`}>
+      <${Waiting} of=${alerts} rows=${1} />
+      ${alerts.data &&
+      (firing.length
+        ? html`<${Table} caption="Alerts that fire" columns=${columns} rows=${firing} id=${a => a.guid} kind="alerts" />`
+        : html`<p><${State} value="OK" /> No alert fires.</p>`)}
+      ${targets.data?.resources.length === 0 && html`<p class="muted">Nobody is told: add a webhook or a mail address.</p>`}
+      ${failing.map(t => html`<p key=${t.guid} class="bad">The target ${t.name} takes no messages: ${t.failure}</p>`)}
+    <//>
   `;
 }
 

@@ -1,4 +1,4 @@
-package main
+package backups
 
 import (
 	"os"
@@ -8,13 +8,13 @@ import (
 	"cupola/rootfs/volume"
 )
 
-// holdVolumeCmd is the internal command that a backup runs for each volume.
-type holdVolumeCmd struct {
+// HoldVolumeCmd is the internal command that a backup runs for each volume.
+type HoldVolumeCmd struct {
 	Dir    string        `arg:""`
 	Within time.Duration `arg:""`
 }
 
 // Run holds a volume still until its standard input says or ends.
-func (c *holdVolumeCmd) Run(e *command.Env) error {
+func (c *HoldVolumeCmd) Run(e *command.Env) error {
 	return volume.Hold(c.Dir, c.Within, os.Stdin, e.Out)
 }
