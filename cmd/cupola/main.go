@@ -44,6 +44,7 @@ type cli struct {
 	SSHKeys     push.SSHKeysCmd   `cmd:"" name:"ssh-keys" help:"Register the public keys by which you push over SSH."`
 	Open        openCmd           `cmd:"" help:"Open the web console in a browser, logged in."`
 	Doctor      doctorCmd         `cmd:""`
+	Status      machine.StatusCmd `cmd:"" help:"Show the daemon and its machine on one screen."`
 	Alerts      machine.AlertsCmd `cmd:"" help:"List alerts; say where they are sent, what they are about, and silence them."`
 	Credentials credentialsCmd    `cmd:"" help:"Print the admin password."`
 	TokenKeys   tokenKeysCmd      `cmd:"" help:"List and rotate the keys that sign users' tokens."`

@@ -145,6 +145,10 @@ func TestAlerts(t *testing.T) {
 		return ""
 	})
 
+	if out, err := d.Run("status"); err == nil || !strings.Contains(out, "1 firing") || !strings.Contains(out, name) || !strings.Contains(out, "The target gone takes no alerts") {
+		t.Errorf("cupola status: %v; want exit code 1\n%s", err, out)
+	}
+
 	listenAt(t, goneAt, gone)
 	d.API("POST", "/v3/apps/"+d.App("crasher")+"/actions/stop", nil, nil)
 	e2e.Eventually(t, 2*time.Minute, func() string {
