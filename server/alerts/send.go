@@ -47,17 +47,22 @@ func readPosts(tx *store.Tx) (all []post, err error) {
 		return nil, err
 	}
 	for _, t := range targets {
-		notices, err := store.AlertNotices.Some(tx, store.Query{Where: map[string][]string{"target_guids": {t.GUID}}}, maxEvents)
+		p, err := readPost(tx, t)
 		if err != nil {
 			return nil, err
-		}
-		p := post{target: t}
-		for _, n := range notices {
-			p.events = append(p.events, n.Event)
 		}
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+func readPost(tx *store.Tx, t *cf.AlertTarget) (p post, err error) {
+	notices, err := store.AlertNotices.Some(tx, store.Query{Where: map[string][]string{"target_guids": {t.GUID}}}, maxEvents)
+	p.target = t
+	for _, n := range notices {
+		p.events = append(p.events, n.Event)
+	}
+	return p, err
 }
 
 // sendAll begins what is due, and returns when the next message is.
@@ -76,25 +81,36 @@ func (l *Loop) sendAll(ctx context.Context, all []post) (next time.Time, err err
 			}
 		default:
 			l.busy[p.target.GUID] = true
-			l.workers.Go(fault.Func("alerts", func() { l.deliver(ctx, p) }))
+			l.workers.Go(fault.Func("alerts", func() { l.deliver(ctx, p.target.GUID) }))
 		}
 	}
 	return next, nil
 }
 
-// deliver sends a message and writes how it went. A message that the end of ctx
-// interrupts is sent by the next Run.
-func (l *Loop) deliver(ctx context.Context, p post) {
+// deliver sends a target's next message and writes how it went. It reads the events
+// once more: those that began this may have been sent since they were read. A message
+// that the end of ctx interrupts is sent by the next Run.
+func (l *Loop) deliver(ctx context.Context, target string) {
+	defer l.release(target)
+	var p post
+	err := l.Store.Read(ctx, func(tx *store.Tx) error {
+		t, err := store.AlertTargets.Get(tx, target)
+		if err == nil {
+			p, err = readPost(tx, t)
+		}
+		return err
+	})
+	if err != nil || len(p.events) == 0 || time.Now().Before(p.target.TryAt) {
+		return // it is gone, or was told: otherwise rows that change begin this again
+	}
 	taken, err := l.post(ctx, p.target, p.events)
 	if ctx.Err() != nil {
-		l.release(p.target.GUID)
 		return
 	}
 	if err != nil {
 		l.Log.WarnContext(ctx, "a target takes no alerts", "target", p.target.Name, "err", err)
 	}
 	l.settle(ctx, p, taken, err)
-	l.release(p.target.GUID)
 }
 
 // settle writes what became of a message, and tries that until it is written: on a
