@@ -94,7 +94,7 @@ func TestAnswersThatAreLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.filter.socket.SetBPF(deaf); err != nil {
+	if err := n.filter.socket.(*netlink.Conn).SetBPF(deaf); err != nil {
 		t.Fatal(err)
 	}
 	n.filter.answerTime = 50 * time.Millisecond

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
-	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,9 +39,9 @@ type firewall struct {
 
 	mu     sync.Mutex
 	conn   *nftables.Conn
-	socket *netlink.Conn // conn's
-	buffer int           // bytes that fit into each direction of conn
-	stale  bool          // a change failed: conn may hold a part of it, and the kernel all of it
+	socket socket // conn's
+	buffer int    // bytes that fit into each direction of conn
+	stale  bool   // a change failed: conn may hold a part of it, and the kernel all of it
 	vmap   *nftables.Set
 	chains map[string]bool       // in the kernel
 	chosen map[netip.Addr]string // the map's elements
@@ -87,17 +86,30 @@ func (f *firewall) connect() error {
 	if f.conn != nil {
 		_ = f.conn.CloseLasting()
 	}
-	prepare := func(c *netlink.Conn) error {
-		f.socket = c
+	prepare := func(s socket) error {
+		f.socket = s
 		f.limit()
-		return errors.Join(c.SetReadBuffer(f.buffer), c.SetWriteBuffer(f.buffer))
+		return errors.Join(s.SetReadBuffer(f.buffer), s.SetWriteBuffer(f.buffer))
 	}
-	conn, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(prepare))
+	conn, err := nftables.New(nftables.AsLasting(), withSocket(nftables.WithSockOptions, prepare))
 	if err != nil {
 		return explain(err)
 	}
 	f.conn = conn
 	return nil
+}
+
+// socket is what is set of a netlink socket.
+type socket interface {
+	SetDeadline(time.Time) error
+	SetReadBuffer(bytes int) error
+	SetWriteBuffer(bytes int) error
+}
+
+// withSocket makes the option that prepares a connection's socket. The socket's type is
+// of a module that nothing else here needs, so it is inferred.
+func withSocket[Option ~func(Conn) error, Conn socket](option func(...Option) nftables.ConnOption, prepare func(socket) error) nftables.ConnOption {
+	return option(func(c Conn) error { return prepare(c) })
 }
 
 // answerTime is how long the kernel has for a change or a read of all. It takes
