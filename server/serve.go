@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/runtime/fault"
 	"cupola/server/admin"
 	"cupola/server/bulkhead"
@@ -67,7 +65,7 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 // serve runs the parts. When ctx ends it drains, then stops them by stop; live
 // is what stop ends.
 func (d *daemon) serve(ctx, live context.Context, stop, ready func()) error {
-	group, live := errgroup.WithContext(live)
+	group, live := fault.WithContext(live)
 	// A part that fails ends them all, also those that listen until ctx ends.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -110,7 +108,7 @@ func (d *daemon) serve(ctx, live context.Context, stop, ready func()) error {
 
 // start starts the parts, which run until live ends. What takes connections takes
 // none after ctx. listening is called when operators' commands can reach the daemon.
-func (d *daemon) start(ctx, live context.Context, group *errgroup.Group, listening func()) {
+func (d *daemon) start(ctx, live context.Context, group *fault.Group, listening func()) {
 	d.faces.Start(ctx, live, group)
 	d.executor.Start(live, group)
 	d.loops.Start(live, group)

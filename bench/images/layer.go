@@ -15,7 +15,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"golang.org/x/sync/errgroup"
+
+	"cupola/runtime/fault"
 )
 
 const goarch = runtime.GOARCH
@@ -34,7 +35,7 @@ type layer struct {
 // makeLayers makes the same layers every time.
 func makeLayers(total int64) ([]*layer, error) {
 	layers := make([]*layer, len(shares))
-	var group errgroup.Group
+	var group fault.Group
 	for n, share := range shares {
 		group.Go(func() (err error) {
 			layers[n], err = makeLayer(uint64(n), int64(share*float64(total)))

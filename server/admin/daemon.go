@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/rootfs/volume"
 	"cupola/runtime/cell"
 	"cupola/runtime/fault"
@@ -58,7 +56,7 @@ func (d *Daemon) dataServices() databroker.Status {
 // Start does in a group, until live ends, what no operator needs to ask for: it
 // deletes garbage, copies the database, and answers other commands of cupola. It
 // calls listening when they can reach it.
-func (d *Daemon) Start(live context.Context, group *errgroup.Group, listening func()) {
+func (d *Daemon) Start(live context.Context, group *fault.Group, listening func()) {
 	c := collect.Collector{Blobs: d.Blobs, Stacks: d.Stacks}
 	group.Go(fault.Loop(live, "tidy", c.Run))
 	group.Go(fault.Loop(live, "database", d.database().Run))

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/runtime/egress"
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
@@ -51,7 +49,7 @@ func newCallbacks(c Config) *callbacks {
 
 // run looks after tasks that have ended, until ctx ends.
 func (c *callbacks) run(ctx context.Context) error {
-	var group errgroup.Group
+	var group fault.Group
 	defer group.Wait() //nolint:errcheck // calls tell errors themselves
 	return store.Derive(ctx, c.Store, store.Derivation[[]*store.BBSTask]{Name: "ended tasks", Read: endedTasks, Log: c.Log,
 		Use: func(ctx context.Context, ended []*store.BBSTask) (time.Time, error) {
@@ -65,7 +63,7 @@ func endedTasks(tx *store.Tx) ([]*store.BBSTask, error) {
 }
 
 // look does what is due, and tells when to look again.
-func (c *callbacks) look(ctx context.Context, group *errgroup.Group, ended []*store.BBSTask) (next time.Duration, err error) {
+func (c *callbacks) look(ctx context.Context, group *fault.Group, ended []*store.BBSTask) (next time.Duration, err error) {
 	next = kickInterval
 	soonest := func(d time.Duration) { next = min(next, max(d, 0)+time.Millisecond) }
 	for _, t := range ended {
@@ -119,7 +117,7 @@ func (c *callbacks) calling(runGUID string) bool {
 
 // start tells the owner of a task, unless as many are being told as may be: then
 // one of those wakes the next look.
-func (c *callbacks) start(ctx context.Context, group *errgroup.Group, t *store.BBSTask) {
+func (c *callbacks) start(ctx context.Context, group *fault.Group, t *store.BBSTask) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.calls) >= maxCalls {

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/runtime/fault"
 	"cupola/runtime/guid"
 	"cupola/runtime/lrp"
@@ -64,7 +62,7 @@ func New(c Config) *Server {
 // ctx ends.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.unfollow()
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := fault.WithContext(ctx)
 	group.Go(fault.Loop(ctx, "bbs", s.apps.run))
 	group.Go(fault.Loop(ctx, "bbs", s.calls.run))
 	return group.Wait()

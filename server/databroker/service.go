@@ -9,8 +9,6 @@ import (
 	"net/url"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/runtime/fault"
 	"cupola/store"
 )
@@ -48,7 +46,7 @@ func (s *Service) Mounts(brokerGUID string) bool {
 }
 
 // Start runs all of it in a group until ctx ends.
-func (s *Service) Start(ctx context.Context, group *errgroup.Group) {
+func (s *Service) Start(ctx context.Context, group *fault.Group) {
 	if s == nil {
 		return
 	}

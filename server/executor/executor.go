@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/rootfs"
 	"cupola/rootfs/volume"
 	"cupola/runtime/artifact"
@@ -173,7 +171,7 @@ func (e *Executor) keep(ctx context.Context, name string, f *os.File) (lrp.Blob,
 }
 
 // Start runs the parts in a group until live ends.
-func (e *Executor) Start(live context.Context, group *errgroup.Group) {
+func (e *Executor) Start(live context.Context, group *fault.Group) {
 	group.Go(fault.ErrFunc("cell", func() error { return e.Cell.Run(live) }))
 	if e.Pulls != nil {
 		group.Go(fault.Loop(live, "registry", func(ctx context.Context) error { return e.Pulls.Serve(ctx, e.Dir.Authority, e.Log) }))

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/runtime/fault"
 	"cupola/server/api"
 	"cupola/server/bbs"
@@ -209,7 +207,7 @@ func (f *Faces) readers() front.Readers {
 
 // Start serves in a group until live ends. What takes connections takes none after
 // ctx.
-func (f *Faces) Start(ctx, live context.Context, group *errgroup.Group) {
+func (f *Faces) Start(ctx, live context.Context, group *fault.Group) {
 	f.front.Start(ctx, group, f.http)
 	for _, s := range f.sides {
 		s.Start(ctx, group, s.listeners)

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/runtime/fault"
 	"cupola/server/router"
 )
@@ -33,7 +31,7 @@ func NewServer(h http.Handler, endPolls func(), log *slog.Logger) *Server {
 }
 
 // Start serves listeners in a group, which are closed once ctx ends.
-func (s *Server) Start(ctx context.Context, group *errgroup.Group, listeners []net.Listener) {
+func (s *Server) Start(ctx context.Context, group *fault.Group, listeners []net.Listener) {
 	for _, l := range listeners {
 		s.open.Add(1)
 		group.Go(fault.ErrFunc("server", func() error {

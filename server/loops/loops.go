@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
@@ -154,7 +152,7 @@ func (l *Loops) Retire(p *cf.Process, a *cf.App, index int) {
 }
 
 // Start runs the loops in a group until live ends.
-func (l *Loops) Start(live context.Context, group *errgroup.Group) {
+func (l *Loops) Start(live context.Context, group *fault.Group) {
 	// Before the cell has adopted what runs, its silence means nothing.
 	adopted := func(run func(context.Context) error) func(context.Context) error {
 		return func(ctx context.Context) error {

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
 	"cupola/runtime/fault"
@@ -237,7 +235,7 @@ func (m *move) apps(ctx context.Context) ([]app, error) {
 
 // deploy moves apps, some at once, and says how each went. It returns how many did not move.
 func (m *move) deploy(ctx context.Context, apps []app) (failed int) {
-	var group errgroup.Group
+	var group fault.Group
 	group.SetLimit(movesAtOnce)
 	var mu sync.Mutex
 	for _, a := range apps {

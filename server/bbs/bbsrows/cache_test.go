@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbspb"
 	"cupola/store"
@@ -46,7 +46,7 @@ func TestLooksDoNotDisturbEachOther(t *testing.T) {
 		})
 	}
 	ctx, end := context.WithCancel(t.Context())
-	var g errgroup.Group
+	var g fault.Group
 	g.Go(func() (err error) {
 		for err == nil && ctx.Err() == nil {
 			err = look(map[string][]string{"guids": {"p-1"}}, 1)

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/rootfs/layer"
 	"cupola/runtime/fairqueue"
 	"cupola/runtime/fault"
@@ -69,7 +67,7 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (map[string]string, e
 			return nil, err
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := fault.WithContext(ctx)
 	for _, m := range work.packages {
 		group.Go(fault.ErrFunc("compile", func() error { return work.make(ctx, m) }))
 	}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"cupola/rootfs/layer"
 	"cupola/rootfs/reference"
 	"cupola/rootfs/stack"
@@ -145,7 +143,7 @@ func (a *archives) compile(ctx context.Context, d *bosh.Deployment) error {
 	}
 	digests := map[manifest.Archive]map[string]string{}
 	a.request.Say("", "") // what follows is told step by step
-	group, inner := errgroup.WithContext(ctx)
+	group, inner := fault.WithContext(ctx)
 	for of, r := range a.found {
 		group.Go(fault.ErrFunc("compile", func() error {
 			st, _ := a.Roots.Stacks.Get(r.stack)
