@@ -1,0 +1,134 @@
+package repository
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"filippo.io/age"
+	"github.com/klauspost/compress/zstd"
+
+	"cupola/server/admin/repository/storage"
+)
+
+// Load writes the stream of a backup to w. What it wrote is worth nothing if it fails.
+func (r *Repository) Load(ctx context.Context, s Snapshot, identities []age.Identity, w io.Writer) error {
+	known, err := r.stored(ctx)
+	if err != nil {
+		return err
+	}
+	unpack, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(chunkMax))
+	if err != nil {
+		return err
+	}
+	defer unpack.Close()
+	sum := sha256.New()
+	out := io.MultiWriter(w, sum)
+	for _, c := range s.Chunks {
+		object, ok := known[c.ID]
+		if !ok {
+			return fmt.Errorf("backup %s is damaged: the chunk %s is not there", s.Name, c.ID)
+		}
+		content, err := r.open(ctx, object, identities, unpack)
+		if err != nil {
+			return err
+		}
+		if int64(len(content)) != c.Size {
+			return fmt.Errorf("backup %s is damaged: the chunk %s has %d bytes instead of %d", s.Name, c.ID, len(content), c.Size)
+		}
+		if _, err := out.Write(content); err != nil {
+			return err
+		}
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != s.SHA256 {
+		return fmt.Errorf("backup %s is damaged: its SHA-256 is %s, not %s", s.Name, got, s.SHA256)
+	}
+	return nil
+}
+
+func (r *Repository) open(ctx context.Context, o storage.Object, identities []age.Identity, unpack *zstd.Decoder) ([]byte, error) {
+	sealed, err := r.read(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := age.Decrypt(bytes.NewReader(sealed), identities...)
+	if wrong, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
+		return nil, fmt.Errorf("the key does not open this backup: give the identity of one of its recipients: %w", wrong)
+	}
+	if err != nil {
+		return nil, err
+	}
+	packed, err := io.ReadAll(plain) // which is less than what is sealed
+	if err != nil {
+		return nil, err
+	}
+	return unpack.DecodeAll(packed, nil)
+}
+
+// read reads an object and compares it with the digest in its name.
+func (r *Repository) read(ctx context.Context, o storage.Object) ([]byte, error) {
+	sealed, err := r.storage.Get(ctx, o.Name, maxObject)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Name, err)
+	}
+	if "."+hexSum(sealed) != path.Ext(o.Name) {
+		return nil, fmt.Errorf("%s is damaged: its content does not have the digest of its name", o.Name)
+	}
+	return sealed, nil
+}
+
+// Verify reads all that is stored, which needs no key, and reports the damaged or
+// missing chunks of each snapshot. report receives how many bytes were read.
+func (r *Repository) Verify(ctx context.Context, report func(done, total int64)) (damaged map[string]error, err error) {
+	known, err := r.stored(ctx)
+	if err != nil {
+		return nil, err
+	}
+	faults, done, total := map[string]error{}, int64(0), int64(0)
+	for _, o := range known {
+		total += o.Size
+	}
+	for id, o := range known {
+		_, err := r.read(ctx, o)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			faults[id] = err
+		}
+		done += o.Size
+		report(done, total)
+	}
+	names, err := r.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	damaged = map[string]error{}
+	for _, name := range names {
+		if err := r.verify(ctx, name, known, faults); err != nil {
+			damaged[name] = err
+		}
+	}
+	return damaged, nil
+}
+
+func (r *Repository) verify(ctx context.Context, name string, known map[string]storage.Object, faults map[string]error) error {
+	s, err := r.Find(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, c := range s.Chunks {
+		if _, ok := known[c.ID]; !ok {
+			return fmt.Errorf("the chunk %s is not there", c.ID)
+		}
+		if err := faults[c.ID]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
