@@ -27,6 +27,8 @@ type daemon struct {
 	loops    *loops.Loops
 	faces    *faces.Faces
 	alerts   *alerts.Loop
+
+	operations *admin.Daemon
 }
 
 // open opens the parts in the order in which they need each other. What ran before
@@ -103,7 +105,9 @@ func (d *daemon) openAlerts(context.Context) error {
 // admin is what operators' commands need.
 func (d *daemon) admin() *admin.Daemon {
 	x := d.executor
-	return &admin.Daemon{Dir: x.Dir, Store: x.Store, Blobs: x.Blobs, Volumes: x.Volumes, Stacks: x.Stacks, Keys: d.faces.UAA.Keys, Cell: x.Cell, Network: x.Network, Invite: d.faces.Invite, Log: d.Log}
+	a := &admin.Daemon{Dir: x.Dir, Store: x.Store, Blobs: x.Blobs, Volumes: x.Volumes, Stacks: x.Stacks, Keys: d.faces.UAA.Keys, Cell: x.Cell, Network: x.Network, Invite: d.faces.Invite, Log: d.Log}
+	a.OpenOffsite(d.Backups, d.Version)
+	return a
 }
 
 // close closes the parts. Apps continue to run.

@@ -51,7 +51,8 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 		return errors.Join(err, bound.Close())
 	}
 	defer d.close()
-	d.faces.Operations = d.admin().Remote()
+	d.operations = d.admin()
+	d.faces.Operations = d.operations.Remote()
 	if err := d.faces.Listen(live, bound); err != nil {
 		return errors.Join(err, bound.Close())
 	}
@@ -112,7 +113,7 @@ func (d *daemon) start(ctx, live context.Context, group *fault.Group, listening 
 	d.faces.Start(ctx, live, group)
 	d.executor.Start(live, group)
 	d.loops.Start(live, group)
-	d.admin().Start(live, group, listening)
+	d.operations.Start(live, group, listening)
 	group.Go(fault.Loop(live, "alerts", d.alerts.Run))
 	group.Go(fault.Loop(live, "seed", d.seeds.Run))
 	group.Go(fault.Loop(live, "preload", preload.Preloader{Cells: d.Config.Config, Stacks: d.executor.Stacks}.Run))

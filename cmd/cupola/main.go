@@ -53,6 +53,7 @@ type cli struct {
 	Backup  backups.Cmd        `cmd:""`
 	Verify  backups.VerifyCmd  `cmd:""`
 	Restore backups.RestoreCmd `cmd:"" help:"Restore a data directory from a backup."`
+	Backups backups.OffsiteCmd `cmd:"" help:"Show, make, verify, fetch and restore encrypted backups away from this machine ('serve --backup-to')."`
 	Broker  stacks.BrokerCmd   `cmd:"" help:"Prepare and inspect the built-in service broker ('serve --data-services' enables it)."`
 
 	Services backups.ServicesCmd `cmd:"" help:"Back up and restore service instances of the built-in broker."`

@@ -12,6 +12,7 @@ import (
 	"cupola/server/admin/collect"
 	"cupola/server/admin/database"
 	"cupola/server/admin/leak"
+	"cupola/server/admin/offsite"
 	"cupola/server/admin/stack"
 	"cupola/server/databroker"
 	"cupola/server/datadir"
@@ -32,6 +33,7 @@ type Daemon struct {
 	Cell    *cell.Cell
 	Network *network.Network
 	Invite  Inviter
+	Offsite *offsite.Keeper
 	Log     *slog.Logger
 }
 
@@ -40,6 +42,13 @@ func (d *Daemon) keys() *uaa.Keys        { return d.Keys }
 func (d *Daemon) leaks() leak.Finder     { return leak.Running(d.Cell, d.Network) }
 
 func (d *Daemon) inviter() Inviter { return d.Invite }
+
+func (d *Daemon) offsite() *offsite.Keeper { return d.Offsite }
+
+// OpenOffsite opens what makes backups away from this machine.
+func (d *Daemon) OpenOffsite(f offsite.Flags, version string) {
+	d.Offsite = offsite.New(offsite.Config{Flags: f, Maker: d.backup(), Secret: d.Dir.Path("db", store.KeyFile), State: d.Dir.Path("db", "offsite.json"), Version: version, Log: d.Log})
+}
 
 func (d *Daemon) database() *database.Keeper {
 	return &database.Keeper{Dir: d.Dir, Store: d.Store, Log: d.Log}
@@ -54,11 +63,12 @@ func (d *Daemon) dataServices() databroker.Status {
 }
 
 // Start does in a group, until live ends, what no operator needs to ask for: it
-// deletes garbage, copies the database, and answers other commands of cupola. It
+// deletes garbage, copies the database, makes backups, and answers other commands of cupola. It
 // calls listening when they can reach it.
 func (d *Daemon) Start(live context.Context, group *fault.Group, listening func()) {
 	c := collect.Collector{Blobs: d.Blobs, Stacks: d.Stacks}
 	group.Go(fault.Loop(live, "tidy", c.Run))
 	group.Go(fault.Loop(live, "database", d.database().Run))
+	group.Go(fault.Loop(live, "offsite", d.Offsite.Run))
 	group.Go(fault.Loop(live, "control", func(ctx context.Context) error { return d.serve(ctx, listening) }))
 }

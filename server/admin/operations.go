@@ -11,6 +11,7 @@ import (
 	"cupola/server/admin/backup"
 	"cupola/server/admin/database"
 	"cupola/server/admin/leak"
+	"cupola/server/admin/offsite"
 	"cupola/server/admin/stack"
 	"cupola/server/databroker"
 	"cupola/server/datadir"
@@ -69,6 +70,10 @@ var (
 		(*opener).leaks, (*Daemon).leaks, question(leak.Finder.Find)}
 	Backup = Transfer[*backup.Maker, backup.Options]{about{"backup", "Back up a daemon's data to one file; the daemon may run meanwhile."},
 		(*opener).backup, (*Daemon).backup, (*backup.Maker).Write}
+	BackupsStatus = Operation[*offsite.Keeper, None, []offsite.Status]{about{"backups status", "Show the last and the next backup away from this machine."},
+		nil, (*Daemon).offsite, question((*offsite.Keeper).Statuses)}
+	BackupsRun = Operation[*offsite.Keeper, offsite.RunRequest, []offsite.Status]{about{"backups run", "Make a backup away from this machine now."},
+		nil, (*Daemon).offsite, (*offsite.Keeper).RunNow}
 )
 
 // Listed is an operation of the table, whatever its types are.
@@ -81,7 +86,7 @@ type Listed interface {
 // Table lists all operations.
 func Table() []Listed {
 	return []Listed{StackList, StackBuild, StackImport, StackPull, StackInspect, StackExport, StackGC, StackRemove,
-		KeyList, KeyRotate, Open, BrokerStatus, CheckDatabase, Leaks, Backup}
+		KeyList, KeyRotate, Open, BrokerStatus, CheckDatabase, Leaks, Backup, BackupsStatus, BackupsRun}
 }
 
 // FindLeaks lists what is in the kernel or on disk and belongs to nothing: of the

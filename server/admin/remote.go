@@ -21,7 +21,7 @@ var stackPullForAPI = Operation[*stack.Library, stack.PullRequest, stack.Info]{S
 // remoteOperations are the operations that admins may call through the API. They neither
 // read nor write files of the machine by a path, and grant no rights.
 func remoteOperations() []Listed {
-	return []Listed{StackList, StackInspect, stackPullForAPI, StackGC, StackRemove, KeyList, BrokerStatus, Leaks}
+	return []Listed{StackList, StackInspect, stackPullForAPI, StackGC, StackRemove, KeyList, BrokerStatus, Leaks, BackupsStatus, BackupsRun}
 }
 
 // What requests of the API may hold, and how many operations they may have under

@@ -18,6 +18,7 @@ import (
 
 	"cupola/runtime/container"
 	"cupola/server/acme"
+	"cupola/server/admin/offsite"
 	"cupola/server/bbs"
 	"cupola/server/cells"
 	"cupola/server/certs"
@@ -58,6 +59,7 @@ type Config struct {
 	AllowLoopback    bool           `help:"Allow syslog drains, route services, image registries and space-scoped brokers at this machine's own addresses. Services there may trust any local connection." env:"CUPOLA_ALLOW_LOOPBACK"`
 	DataServices     []string       `name:"data-services" help:"Services of the built-in broker: postgres, redis, files; disabled by default. Requires the stack that 'cupola broker prepare' builds." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
 	ServiceBackups   int            `help:"Number of backups to keep of each instance of the built-in broker; the oldest ones beyond it are deleted." default:"7" env:"CUPOLA_SERVICE_BACKUPS" placeholder:"N"`
+	Backups          offsite.Flags  `embed:""`
 	MaxBindings      int            `name:"max-service-bindings" help:"Maximum number of bindings of an app to one service instance; two or more allow rotation." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
 	InstanceCertLife time.Duration  `help:"Lifetime of instance identity certificates. They are renewed 30 minutes before they expire, or a quarter of the lifetime if that is less." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
 	InstanceTLS      string         `name:"instance-tls" help:"TLS ports of instances (61001 and up, 61443 between containers): 'on', 'off', or 'mutual', where clients must show a certificate." default:"on" env:"CUPOLA_INSTANCE_TLS" placeholder:"MODE"`
@@ -113,7 +115,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.checkSleep(), c.checkEngine(), c.checkSecrets())
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.checkSleep(), c.checkEngine(), c.checkSecrets(), c.Backups.Check())
 }
 
 // setDefaults gives the fields that are empty what their tags say.

@@ -140,17 +140,22 @@ func (c *RestoreCmd) Run(e *command.Env) error {
 	if c.Database != "" {
 		return c.restoreDatabase(e)
 	}
+	return restoreAll(e, c.DaemonFlags, c.File, c.File)
+}
+
+// restoreAll makes a data directory of a backup's file, which messages call name.
+func restoreAll(e *command.Env, c command.DaemonFlags, file, name string) error {
 	p := command.NewProgress(e)
 	dir, err := c.Root()
 	if err != nil {
 		return err
 	}
-	r, err := backup.Restore(e.Ctx, dir, c.File, e.Log, p.Step)
+	r, err := backup.Restore(e.Ctx, dir, file, e.Log, p.Step)
 	p.Clear()
 	if err != nil {
-		return command.Interrupted(e, fmt.Errorf("restore %s: %w", c.File, err))
+		return command.Interrupted(e, fmt.Errorf("restore %s: %w", name, err))
 	}
-	fmt.Fprintf(e.Out, "Restored %s, written %s, to %s in %.1f s. Start the daemon and its apps with:\n", c.File, r.Created.Local().Format("2006-01-02 15:04"), c.DataDir, time.Since(p.Started).Seconds())
+	fmt.Fprintf(e.Out, "Restored %s, written %s, to %s in %.1f s. Start the daemon and its apps with:\n", name, r.Created.Local().Format("2006-01-02 15:04"), c.DataDir, time.Since(p.Started).Seconds())
 	fmt.Fprintf(e.Out, e.Called("  sudo cupola serve --data-dir %s\n"), c.DataDir)
 	tellLeft(e, r.Left, c.DataDir)
 	return nil

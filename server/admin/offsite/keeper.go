@@ -1,0 +1,268 @@
+package offsite
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"cupola/runtime/durable"
+	"cupola/runtime/fault"
+	"cupola/server/admin/backup"
+	"cupola/server/admin/repository"
+	"cupola/server/admin/repository/storage"
+	"cupola/server/admin/steps"
+)
+
+// Config is what a Keeper is made of.
+type Config struct {
+	Flags
+	Maker   *backup.Maker
+	Secret  string // the file of the key that names chunks
+	State   string // the file that remembers what was done
+	Version string // of this cupola
+	Log     *slog.Logger
+}
+
+// Keeper makes backups when they are due, one at a time.
+type Keeper struct {
+	Config
+	turn chan struct{} // holds one token: who has it makes a backup
+
+	mu     sync.Mutex
+	states map[string]*Status // by address
+}
+
+// Status is what is known of the backups at one address.
+type Status struct {
+	To       string
+	Last     Made      `json:",omitzero"` // the last one that was made
+	Tried    time.Time `json:",omitzero"` // when the last attempt began
+	Error    string    `json:",omitempty"`
+	Failures int       `json:",omitempty"` // since the last one that was made
+	Next     time.Time `json:",omitzero"`
+	Running  bool      `json:",omitempty"`
+}
+
+// Made is a backup that was made.
+type Made struct {
+	Name    string
+	At      time.Time // when it was begun
+	Seconds float64
+	Size    int64 // bytes
+	Added   int64 // bytes that were sent
+	Removed int   // backups that were not kept any longer
+}
+
+// Which errors a Keeper answers with.
+var errNone = errors.New("no backups are configured: start the daemon with --backup-to and --backup-recipient")
+
+// How long a Keeper waits after failures, and how often it looks whether a backup is due.
+const (
+	retryMin = time.Minute
+	retryMax = time.Hour
+	look     = 15 * time.Second
+)
+
+// New makes a Keeper that remembers what an earlier one did.
+func New(c Config) *Keeper {
+	c.Every = cmp.Or(c.Every, 24*time.Hour)
+	k := &Keeper{Config: c, turn: make(chan struct{}, 1), states: map[string]*Status{}}
+	k.turn <- struct{}{}
+	var saved []Status
+	text, err := os.ReadFile(c.State)
+	if err == nil {
+		err = json.Unmarshal(text, &saved)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.Log.Warn("what was backed up away from this machine is not remembered: backups are due now", "err", err)
+	}
+	for _, to := range c.To {
+		k.states[to] = &Status{To: to}
+	}
+	for _, s := range saved {
+		if _, ok := k.states[s.To]; ok {
+			k.states[s.To] = &s
+		}
+	}
+	return k
+}
+
+// Run makes backups until ctx ends.
+func (k *Keeper) Run(ctx context.Context) error {
+	t := time.NewTicker(look)
+	defer t.Stop()
+	for {
+		for _, to := range k.To {
+			if ctx.Err() == nil && !k.status(to).due(time.Now(), k.Every).After(time.Now()) {
+				_ = k.save(ctx, to, func(steps.Step) {}) // it is in the log and in the status
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+// due is when the next backup is made. A clock that was ahead does not put it off.
+func (s Status) due(now time.Time, every time.Duration) time.Time {
+	from, wait := s.Last.At, every
+	if s.Failures > 0 {
+		from, wait = s.Tried, min(retryMin<<min(s.Failures-1, 10), retryMax, every)
+	}
+	if from.After(now) {
+		return now
+	}
+	return from.Add(wait)
+}
+
+// Statuses tells of the backups at each address.
+func (k *Keeper) Statuses(context.Context) (all []Status, err error) {
+	for _, to := range k.To {
+		s := k.status(to)
+		s.Next = s.due(time.Now(), k.Every)
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		err = errNone
+	}
+	return all, err
+}
+
+func (k *Keeper) status(to string) Status {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return *k.states[to]
+}
+
+// RunRequest asks for a backup now.
+type RunRequest struct {
+	To string `help:"Only there; by default at each address of the configuration." placeholder:"ADDRESS"`
+}
+
+// RunNow makes backups now, due or not.
+func (k *Keeper) RunNow(ctx context.Context, in RunRequest, report steps.Func) ([]Status, error) {
+	var faults []error
+	done := false
+	for _, to := range k.To {
+		if in.To == "" || in.To == to {
+			done = true
+			faults = append(faults, k.save(ctx, to, report))
+		}
+	}
+	if !done {
+		if len(k.To) == 0 {
+			return nil, errNone
+		}
+		return nil, fmt.Errorf("no backups are made at %q: 'cupola backups status' lists the addresses", in.To)
+	}
+	all, err := k.Statuses(ctx)
+	return all, errors.Join(append(faults, err)...)
+}
+
+// save makes a backup at one address, and remembers how it went.
+func (k *Keeper) save(ctx context.Context, to string, report steps.Func) error {
+	select {
+	case <-k.turn:
+		defer func() { k.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	began := time.Now()
+	k.change(to, func(s *Status) { s.Tried, s.Running = began.UTC().Truncate(time.Second), true })
+	var made Made
+	err := fault.Guard("offsite", func() (err error) {
+		made, err = k.write(ctx, to, report)
+		return err
+	})
+	if ctx.Err() != nil { // the daemon ends, or who asked went away: that is no failure of the storage
+		k.change(to, func(s *Status) { s.Running = false })
+		return context.Cause(ctx)
+	}
+	made.Seconds = time.Since(began).Seconds()
+	k.change(to, func(s *Status) {
+		s.Running = false
+		s.Error, s.Failures = "", s.Failures+1
+		if made.Name != "" { // also where old ones were not removed
+			s.Last, s.Failures = made, 0
+		}
+		if err != nil {
+			s.Error = err.Error()
+		}
+	})
+	if err != nil {
+		k.Log.ErrorContext(ctx, "the backup away from this machine was not made", "to", to, "err", err)
+		return fmt.Errorf("%s: %w", to, err)
+	}
+	k.Log.InfoContext(ctx, "backed up away from this machine", "to", to, "backup", made.Name, "bytes", made.Size, "sent", made.Added)
+	return nil
+}
+
+// change changes a status and writes all. A disk that takes nothing loses no more than
+// when the next backup is due.
+func (k *Keeper) change(to string, f func(*Status)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f(k.states[to])
+	var all []Status
+	for _, to := range k.To {
+		s := *k.states[to]
+		s.Running = false // it does not, in the next daemon
+		all = append(all, s)
+	}
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = durable.Write(k.State, text, 0o600)
+	}
+	if err != nil {
+		k.Log.Warn("what was backed up away from this machine is not remembered", "err", err)
+	}
+}
+
+func (k *Keeper) write(ctx context.Context, to string, report steps.Func) (m Made, err error) {
+	recipients, err := k.recipients()
+	if err != nil {
+		return m, err
+	}
+	keep, err := k.keep()
+	if err != nil {
+		return m, err
+	}
+	secret, err := os.ReadFile(k.Secret)
+	if err != nil {
+		return m, err
+	}
+	s, err := storage.Open(ctx, to)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	r, err := repository.OpenFor(ctx, s, secret)
+	if err != nil {
+		return m, err
+	}
+	saved, err := r.Save(ctx, repository.SaveOptions{Version: k.Version, Recipients: recipients, Rate: int64(k.Rate) << 20}, func(w io.Writer) error {
+		return k.Maker.Write(ctx, backup.Options{Hold: time.Minute, Version: k.Version}, func(size int64) io.Writer {
+			return &steps.Writer{To: w, Total: size, Report: func(done, total int64) { report(steps.Step{Step: "backup", Detail: to, Done: done, Total: total}) }}
+		})
+	})
+	if err != nil {
+		return m, err
+	}
+	m = Made{Name: saved.Name, At: saved.Created, Size: saved.Size, Added: saved.Added}
+	removed, err := r.Prune(ctx, keep)
+	if err != nil {
+		return m, fmt.Errorf("the backup %s was made, but old ones were not removed: %w", saved.Name, err)
+	}
+	m.Removed = len(removed)
+	return m, nil
+}
