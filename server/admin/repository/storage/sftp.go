@@ -174,8 +174,8 @@ func (s *sftpStorage) Remove(_ context.Context, name string) error {
 
 func (s *sftpStorage) Close() error {
 	s.stop()
-	_ = s.client.Close() // says that the connection is closed, where it is
-	_ = s.conn.Close()
+	_ = s.conn.Close() // first: the client waits until the server has closed its side
+	_ = s.client.Close()
 	return nil
 }
 

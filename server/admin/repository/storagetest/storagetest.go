@@ -20,6 +20,8 @@ import (
 	"github.com/rclone/gofakes3/s3mem"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"cupola/runtime/fault"
 )
 
 // Server is a server that can go away.
@@ -45,23 +47,25 @@ func (s *Server) Start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listener, s.addr = l, l.Addr().String()
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.mu.Lock()
-			s.conns[conn] = true
-			s.mu.Unlock()
-			go func() {
-				s.serve(conn)
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				delete(s.conns, conn)
-			}()
+	fault.Go("storagetest", func() { s.accept(l) })
+}
+
+func (s *Server) accept(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
 		}
-	}()
+		s.mu.Lock()
+		s.conns[conn] = true
+		s.mu.Unlock()
+		fault.Go("storagetest", func() {
+			s.serve(conn)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.conns, conn)
+		})
+	}
 }
 
 // Stop lets the server go away, in the middle of whatever it does.
@@ -130,17 +134,17 @@ func serveSFTP(raw net.Conn, config *ssh.ServerConfig) {
 	if err != nil {
 		return
 	}
-	go ssh.DiscardRequests(requests)
+	fault.Go("storagetest", func() { ssh.DiscardRequests(requests) })
 	for n := range channels {
 		channel, requests, err := n.Accept()
 		if err != nil {
 			return
 		}
-		go func() {
+		fault.Go("storagetest", func() {
 			for r := range requests {
 				_ = r.Reply(r.Type == "subsystem", nil)
 			}
-		}()
+		})
 		server, err := sftp.NewServer(channel)
 		if err != nil {
 			return
@@ -194,7 +198,7 @@ func serveHTTP(conn net.Conn, handler http.Handler) {
 			close(done)
 		}
 	}}
-	go func() { _ = server.Serve(l) }()
+	fault.Go("storagetest", func() { _ = server.Serve(l) })
 	<-done
 	_ = server.Close()
 }
