@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -91,6 +92,9 @@ type Client struct {
 	API   string // base URL
 	Token string
 	HTTP  *http.Client
+
+	login func(context.Context) (*Client, error) // gets another token; nil: none can be had
+	mu    sync.Mutex                             // guards Token once there are calls
 }
 
 // UserAgent makes the daemon hold its answers until there is news.
@@ -122,6 +126,7 @@ func Login(ctx context.Context, api, user, password string) (*Client, error) {
 		return nil, c.stranger()
 	}
 	c.Token = answer.Token
+	c.login = func(ctx context.Context) (*Client, error) { return Login(ctx, api, user, password) }
 	return c, nil
 }
 
@@ -180,13 +185,20 @@ func (c *Client) Do(req *http.Request, out any) error {
 }
 
 // Send sends a request; an answer of 400 and above becomes an error with the
-// server's words.
+// server's words. If the token has expired, Send logs in again: a task may take
+// longer than a token is valid.
 func (c *Client) Send(req *http.Request) (*http.Response, error) {
-	req.Header.Set("User-Agent", UserAgent)
-	if c.Token != "" {
-		req.Header.Set("Authorization", "bearer "+c.Token)
+	token := c.token()
+	res, err := c.send(req, token)
+	if err == nil && res.StatusCode == http.StatusUnauthorized && (req.Body == nil || req.GetBody != nil) && c.renew(req.Context(), token) {
+		res.Body.Close()
+		if req.GetBody != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		res, err = c.send(req, c.token())
 	}
-	res, err := c.HTTP.Do(req)
 	if err != nil {
 		return nil, c.unreached(err)
 	}
@@ -195,6 +207,38 @@ func (c *Client) Send(req *http.Request) (*http.Response, error) {
 	}
 	defer res.Body.Close()
 	return nil, apiError(res)
+}
+
+func (c *Client) send(req *http.Request, token string) (*http.Response, error) {
+	req.Header.Set("User-Agent", UserAgent)
+	if token != "" {
+		req.Header.Set("Authorization", "bearer "+token)
+	}
+	return c.HTTP.Do(req)
+}
+
+func (c *Client) token() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Token
+}
+
+// renew replaces the token that was refused, and reports whether there is another one.
+func (c *Client) renew(ctx context.Context, refused string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Token != refused {
+		return true
+	}
+	if c.login == nil {
+		return false
+	}
+	again, err := c.login(ctx)
+	if err != nil {
+		return false
+	}
+	c.Token = again.Token
+	return true
 }
 
 // Unreached is an error of an API that gave no answer, or a stranger's. It names

@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"cupola/cmd/cupola/command"
@@ -45,5 +48,59 @@ func TestLogInFails(t *testing.T) {
 		if err == nil || err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
+	}
+}
+
+// TestTokenExpires has calls go on with another token, with their bodies; a daemon that
+// refuses that one, too, is not asked for ever.
+func TestTokenExpires(t *testing.T) {
+	var logins, valid atomic.Int64
+	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/oauth/token" {
+			fmt.Fprintf(w, `{"access_token": "t%d"}`, logins.Add(1))
+			return
+		}
+		if r.Header.Get("Authorization") != fmt.Sprintf("bearer t%d", valid.Load()) {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"errors": [{"detail": "Invalid Auth Token"}]}`)
+			return
+		}
+		io.Copy(w, r.Body)
+	}))
+	defer daemon.Close()
+	valid.Store(1)
+	c, err := Login(t.Context(), daemon.URL, "admin", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid.Store(2)
+	var calls sync.WaitGroup
+	for range 10 {
+		calls.Go(func() {
+			var got Doc
+			if err := c.Call(t.Context(), "POST", "/x", Doc{"a": "b"}, &got); err != nil || got["a"] != "b" {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+	calls.Wait()
+	if n := logins.Load(); n != 2 {
+		t.Errorf("%d logins; want 2", n)
+	}
+	valid.Store(0)
+	if err := c.Call(t.Context(), "GET", "/x", nil, nil); err == nil || err.Error() != "Invalid Auth Token" {
+		t.Errorf("got %v", err)
+	}
+	if n := logins.Load(); n != 3 {
+		t.Errorf("%d logins; want 3", n)
+	}
+	valid.Store(3)
+	req, err := http.NewRequestWithContext(t.Context(), "POST", daemon.URL+"/x", io.NopCloser(strings.NewReader("{}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid.Store(9)
+	if _, err := c.Send(req); err == nil || err.Error() != "Invalid Auth Token" {
+		t.Errorf("got %v; want a body that was read not sent again", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -86,6 +87,7 @@ func must(d *e2e.Daemon, args ...string) string {
 // told; the daemon is killed after an alert fired and before a target took it. Each
 // target gets each event at least once, and those that had taken it get it once.
 func TestAlerts(t *testing.T) {
+	t.Parallel()
 	now, gone, mails := &hook{}, &hook{}, newSMTPServer(t, "ops", smtpPassword)
 	at := listenAt(t, "127.0.0.1:0", now)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -96,14 +98,17 @@ func TestAlerts(t *testing.T) {
 	closed.Close()
 	ran := filepath.Join(t.TempDir(), "ran")
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--alert-command", "cat >>"+ran)
-	t.Setenv("CUPOLA_SMTP_PASSWORD", smtpPassword)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, []byte(mails.ca), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	must(d, "alerts", "add-target", "now", "--webhook", "http://"+at+"/secret-path")
 	must(d, "alerts", "add-target", "gone", "--webhook", "http://"+goneAt+"/secret-path")
-	must(d, "alerts", "add-target", "mail", "--mail", "owner@example.com", "--server", mails.addr, "--smtp-user", "ops", "--ca", ca)
+	mail := exec.Command(d.Binary, "alerts", "add-target", "mail", "--mail", "owner@example.com", "--server", mails.addr, "--smtp-user", "ops", "--ca", ca)
+	mail.Env = append(os.Environ(), "CUPOLA_API=http://"+d.Addr, "CUPOLA_PASSWORD="+e2e.AdminPassword, "CUPOLA_SMTP_PASSWORD="+smtpPassword)
+	if out, err := mail.CombinedOutput(); err != nil {
+		t.Fatalf("add the mail server: %v\n%s", err, out)
+	}
 	for _, name := range []string{"now", "mail", "command"} {
 		must(d, "alerts", "test", name)
 	}

@@ -2,6 +2,7 @@ package restart
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,27 +26,27 @@ func TestJobSurvivesKill(t *testing.T) {
 		t.Fatalf("push: %v\n%s", err, out)
 	}
 	var job struct{ GUID string }
-	d.API("POST", "/jobs?app_guid="+d.App("hello-static"), e2e.Doc{"name": "beat", "command": "sleep 10", "memory_in_mb": 32, "disk_in_mb": 64}, &job)
+	d.API("POST", "/jobs?app_guid="+d.App("hello-static"), e2e.Doc{"name": "beat", "command": "echo begun; sleep 10", "memory_in_mb": 32, "disk_in_mb": 64}, &job)
 	d.API("POST", "/jobs/"+job.GUID+"/schedules", e2e.Doc{"expression": "* * * * *"}, nil)
-	last := func() (r run) {
+	history := func() []run {
 		var list struct{ Resources []run }
 		d.API("GET", "/jobs/"+job.GUID+"/history", nil, &list)
-		if len(list.Resources) > 0 {
-			return list.Resources[0]
-		}
-		return r
+		return list.Resources
 	}
 	is := func(within time.Duration, what string, fits func(run) bool) (r run) {
 		t.Helper()
 		e2e.Eventually(t, within, func() string {
-			if r = last(); fits(r) {
+			all := history()
+			if i := slices.IndexFunc(all, fits); i >= 0 {
+				r = all[i]
 				return ""
 			}
-			return fmt.Sprintf("%s: got %+v", what, r)
+			return fmt.Sprintf("%s: got %+v", what, all)
 		})
 		return r
 	}
 	first := is(90*time.Second, "the first run", func(r run) bool { return r.State == "RUNNING" })
+	d.Logged("hello-static", "begun") // a task whose container is not there yet would be lost
 	d.Kill()
 	d.Start()
 	is(time.Minute, "its end", func(r run) bool { return r.GUID == first.GUID && r.State == "SUCCEEDED" })
@@ -55,12 +56,10 @@ func TestJobSurvivesKill(t *testing.T) {
 	d.Start()
 	second := is(30*time.Second, "the run that was due", func(r run) bool { return r.State == "RUNNING" && r.Scheduled.Equal(due) })
 	is(time.Minute, "its end", func(r run) bool { return r.GUID == second.GUID && r.State == "SUCCEEDED" })
-	var list struct{ Resources []run }
-	d.API("GET", "/jobs/"+job.GUID+"/history", nil, &list)
 	seen := map[time.Time]bool{}
-	for _, r := range list.Resources {
+	for _, r := range history() {
 		if seen[r.Scheduled] {
-			t.Errorf("it ran twice for %s: %+v", r.Scheduled, list.Resources)
+			t.Errorf("it ran twice for %s: %+v", r.Scheduled, history())
 		}
 		seen[r.Scheduled] = true
 	}
