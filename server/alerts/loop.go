@@ -207,10 +207,11 @@ func eventOf(a *cf.Alert, kind string, now time.Time) cf.AlertEvent {
 // log says what began to fire, and what is over.
 func (l *Loop) log(ctx context.Context, steps []Step) {
 	for _, s := range steps {
-		switch a := s.Alert; {
-		case s.Event == cf.AlertEventFiring:
+		a := s.Alert
+		switch s.Event {
+		case cf.AlertEventFiring:
 			l.Log.WarnContext(ctx, "alert", "rule", a.Rule, "subject", a.Name, "text", a.Text)
-		case s.Event == cf.AlertEventResolved:
+		case cf.AlertEventResolved:
 			l.Log.InfoContext(ctx, "alert resolved", "rule", a.Rule, "subject", a.Name)
 		}
 	}
