@@ -96,10 +96,18 @@ func (d *daemon) openAlerts(context.Context) error {
 	x := d.executor
 	d.alerts = alerts.New(alerts.Config{Domain: d.Domain, Console: d.ConsoleURL(), Command: d.AlertCommand, StatusFile: x.Dir.Path(alerts.StatusName), Log: d.Log,
 		Parts: alerts.Parts{Store: x.Store, Machine: d.faces.Machine.State, Checks: d.faces.Machine.List, Cells: x.CellUse, WhyCrashed: x.Logs.WhyCrashed, Drains: x.Logs.FailingDrains,
-			Certificates: d.faces.Certificates, Started: time.Now(),
+			Certificates: d.faces.Certificates, Backups: d.failingBackups, Started: time.Now(),
 			ACMEFailures: func() ([]acme.Failure, error) { return acme.ReadFailures(x.Dir.Path(acme.StatusFile)) }}})
 	d.faces.Alerts = d.alerts.Handler()
 	return nil
+}
+
+// failingBackups are the addresses at which the last backup failed.
+func (d *daemon) failingBackups() (all []alerts.BackupFailure) {
+	for _, s := range d.operations.Offsite.Failing() {
+		all = append(all, alerts.BackupFailure{To: s.To, Tried: s.Tried, Error: s.Error})
+	}
+	return all
 }
 
 // admin is what operators' commands need.

@@ -2,12 +2,28 @@ package alerts
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
 	"cupola/store"
 	"cupola/store/cf"
 )
+
+// BackupFailure is an address that backups away from the machine fail at.
+type BackupFailure struct {
+	To    string
+	Tried time.Time
+	Error string
+}
+
+func (p *Parts) backups(context.Context, map[string]Rule, time.Time) (found []Finding, err error) {
+	for _, f := range p.Backups() {
+		found = append(found, Finding{Rule: OffsiteBackup, Subject: f.To, Name: f.To, Mend: "sudo cupola backups",
+			Text: fmt.Sprintf("The backup of %s was not made: %s", f.Tried.UTC().Format(time.RFC3339), f.Error)})
+	}
+	return found, nil
+}
 
 // serviceBackups finds the service instances whose last backup failed.
 func (p *Parts) serviceBackups(ctx context.Context, _ map[string]Rule, _ time.Time) (found []Finding, err error) {

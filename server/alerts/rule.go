@@ -35,6 +35,7 @@ const (
 	CertificateEnds  = "certificate-expiring"
 	CertificateFails = "certificate-failing"
 	DatabaseBackup   = "database-backup-late"
+	OffsiteBackup    = "backup-failing"
 	ServiceBackup    = "service-backup-failed"
 	DrainFails       = "drain-failing"
 	TargetFails      = "alert-target-failing"
@@ -65,6 +66,8 @@ func Defaults() []Rule {
 			Help: "The ACME server gives no certificate for a name."},
 		{Name: DatabaseBackup, Severity: cf.AlertCritical, For: time.Hour, Enabled: true, Unit: "hours old", Threshold: 48,
 			Help: "The daily backup of the database is missing or old."},
+		{Name: OffsiteBackup, Severity: cf.AlertCritical, For: 10 * time.Minute, Enabled: true,
+			Help: "No backup is made at an address of serve --backup-to."},
 		{Name: ServiceBackup, Severity: cf.AlertWarning, Enabled: true,
 			Help: "The last backup of a service instance failed."},
 		{Name: DrainFails, Severity: cf.AlertWarning, For: 5 * time.Minute, Enabled: true,

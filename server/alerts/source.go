@@ -26,6 +26,7 @@ type Parts struct {
 	Drains       func() []drain.Failure
 	Certificates func() []certs.Expiry // that the daemon does not renew
 	ACMEFailures func() ([]acme.Failure, error)
+	Backups      func() []BackupFailure // away from the machine
 	Started      time.Time
 }
 
@@ -46,6 +47,7 @@ func (p *Parts) sources() []source {
 		{[]string{DiskShort, MemoryShort, Overloaded, DatabaseBackup}, p.machine},
 		{[]string{CellAbsent}, p.cells},
 		{[]string{CertificateEnds, CertificateFails}, p.certificates},
+		{[]string{OffsiteBackup}, p.backups},
 		{[]string{ServiceBackup}, p.serviceBackups},
 		{[]string{DrainFails}, p.drains},
 		{[]string{TargetFails}, p.targets},

@@ -93,8 +93,16 @@ type Client struct {
 	Token string
 	HTTP  *http.Client
 
-	login func(context.Context) (*Client, error) // gets another token; nil: none can be had
-	mu    sync.Mutex                             // guards Token once there are calls
+	session *session // nil: no other token can be had
+}
+
+// session replaces the token of a client, and of its copies, when it has expired.
+type session struct {
+	first string // the token that the client has
+	login func(context.Context) (*Client, error)
+
+	mu     sync.Mutex
+	newest string
 }
 
 // UserAgent makes the daemon hold its answers until there is news.
@@ -126,7 +134,7 @@ func Login(ctx context.Context, api, user, password string) (*Client, error) {
 		return nil, c.stranger()
 	}
 	c.Token = answer.Token
-	c.login = func(ctx context.Context) (*Client, error) { return Login(ctx, api, user, password) }
+	c.session = &session{first: c.Token, newest: c.Token, login: func(ctx context.Context) (*Client, error) { return Login(ctx, api, user, password) }}
 	return c, nil
 }
 
@@ -218,26 +226,31 @@ func (c *Client) send(req *http.Request, token string) (*http.Response, error) {
 }
 
 func (c *Client) token() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.Token
+	s := c.session
+	if s == nil || c.Token != s.first {
+		return c.Token
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
 }
 
 // renew replaces the token that was refused, and reports whether there is another one.
 func (c *Client) renew(ctx context.Context, refused string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.Token != refused {
-		return true
-	}
-	if c.login == nil {
+	s := c.session
+	if s == nil || c.Token != s.first {
 		return false
 	}
-	again, err := c.login(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.newest != refused {
+		return true
+	}
+	again, err := s.login(ctx)
 	if err != nil {
 		return false
 	}
-	c.Token = again.Token
+	s.newest = again.Token
 	return true
 }
 

@@ -182,11 +182,11 @@ func writeLine(w io.Writer, width int, name, text string) {
 // clean keeps what users chose from steering the terminal.
 func clean(text string) string { return strings.Map(command.Printed, text) }
 
-// bar draws a part of 1 in ten cells.
+// bar draws a part of 1 in ten cells. It has no spaces: tables fold lines at those.
 func bar(part float64) string {
 	const cells = 10
 	full := min(max(int(part*cells+0.5), 0), cells)
-	return "[" + strings.Repeat("=", full) + strings.Repeat(" ", cells-full) + "]"
+	return "[" + strings.Repeat("=", full) + strings.Repeat(".", cells-full) + "]"
 }
 
 func useText(used, total uint64) string {

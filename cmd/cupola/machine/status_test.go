@@ -37,7 +37,7 @@ func TestStatus(t *testing.T) {
 	var out bytes.Buffer
 	writeReport(&command.Env{Out: &out, Program: "cupola"}, r)
 	for _, part := range []string{"1.2 on box, up for 2d 2h", "cf login -a " + server.URL, "7 apps in 7 spaces of 7 orgs; 7 service instances", "2 running, 1 crashed", "one: 524 MB of memory given out of 1.0 GB, 3 of 250 containers",
-		"[=====     ]  50 % of 2, load 1.00 2.00 3.00", " 75 % of 4.0 GB", "/data", "1h 30m ago; 3 kept", "1 firing", "critical: app-crashing, o/s/?[2Ja: it crashes", "The target chat takes no alerts"} {
+		"[=====.....]  50 % of 2, load 1.00 2.00 3.00", " 75 % of 4.0 GB", "/data", "1h 30m ago; 3 kept", "1 firing", "critical: app-crashing, o/s/?[2Ja: it crashes", "The target chat takes no alerts"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("the screen does not say %q:\n%s", part, out.String())
 		}
@@ -53,7 +53,7 @@ func TestTextsOfStatus(t *testing.T) {
 			t.Errorf("%v: got %s; want %s", int64(d), got, want)
 		}
 	}
-	if got := bar(0.5) + bar(-1) + bar(7); got != "[=====     ][          ][==========]" {
+	if got := bar(0.5) + bar(-1) + bar(7); got != "[=====.....][..........][==========]" {
 		t.Errorf("got %s", got)
 	}
 }

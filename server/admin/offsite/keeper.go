@@ -138,6 +138,16 @@ func (k *Keeper) Statuses(context.Context) (all []Status, err error) {
 	return all, err
 }
 
+// Failing tells of the addresses at which the last backup failed.
+func (k *Keeper) Failing() (all []Status) {
+	for _, to := range k.To {
+		if s := k.status(to); s.Error != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 func (k *Keeper) status(to string) Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()
