@@ -66,7 +66,7 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 // serve runs the parts. When ctx ends it drains, then stops them by stop; live
 // is what stop ends.
 func (d *daemon) serve(ctx, live context.Context, stop, ready func()) error {
-	group, live := fault.WithContext(live)
+	group, live := fault.NewGroup(live)
 	// A part that fails ends them all, also those that listen until ctx ends.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -87,7 +87,7 @@ func (c *client) call(ctx context.Context, path string, req, into proto.Message)
 // calls makes r.count calls by r.clients at once.
 func (r *rounds) calls(ctx context.Context, what string, diegos float64, call func(i int) (string, proto.Message)) error {
 	times := make([]time.Duration, r.count)
-	group, ctx := fault.WithContext(ctx)
+	group, ctx := fault.NewGroup(ctx)
 	began := time.Now()
 	for n := range r.clients {
 		group.Go(func() error {

@@ -69,7 +69,7 @@ func (b *builder) openArchives(ctx context.Context) ([]*archive, error) {
 		return nil, err
 	}
 	all := make([]*archive, len(b.suite.pockets))
-	group, gctx := fault.WithContext(ctx)
+	group, gctx := fault.NewGroup(ctx)
 	for i, p := range b.suite.pockets {
 		if i == 0 {
 			if all[0], err = b.openArchive(ctx, p, keys); err != nil {

@@ -58,7 +58,7 @@ func (b *builder) install(ctx context.Context, lock *Lock) (Result, error) {
 		return Result{}, err
 	}
 	parcels := b.parcels(lock)
-	group, gctx := fault.WithContext(ctx)
+	group, gctx := fault.NewGroup(ctx)
 	group.Go(fault.ErrFunc("debian", func() error { return b.download(gctx, parcels) }))
 	window := make(chan struct{}, runtime.GOMAXPROCS(0)+1)
 	group.Go(fault.ErrFunc("debian", func() error { return b.open(gctx, parcels, window) }))
@@ -106,7 +106,7 @@ func (b *builder) download(ctx context.Context, parcels []*parcel) error {
 		total += p.SizeBytes
 	}
 	var have atomic.Int64
-	group, ctx := fault.WithContext(ctx)
+	group, ctx := fault.NewGroup(ctx)
 	group.SetLimit(downloads)
 	for _, p := range parcels {
 		group.Go(fault.ErrFunc("debian", func() error {
@@ -148,7 +148,7 @@ func (b *builder) packageURLs(p LockedPackage) ([]string, error) {
 
 // open starts the decompression of each package, as far ahead as window allows.
 func (b *builder) open(ctx context.Context, parcels []*parcel, window chan struct{}) error {
-	group, gctx := fault.WithContext(ctx)
+	group, gctx := fault.NewGroup(ctx)
 	for _, p := range parcels {
 		select {
 		case window <- struct{}{}:

@@ -236,7 +236,7 @@ func (p *pull) tell(l LayerProgress) {
 
 // layers fetches the layers side by side, and unpacks each as soon as those below it are.
 func (p *pull) layers(ctx context.Context) (record, error) {
-	group, ctx := fault.WithContext(ctx)
+	group, ctx := fault.NewGroup(ctx)
 	fetched := make([]chan *os.File, len(p.doc.manifest.Layers))
 	for n := range fetched {
 		fetched[n] = make(chan *os.File, 1)

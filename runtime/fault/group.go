@@ -16,8 +16,8 @@ type Group struct {
 	err  error
 }
 
-// WithContext makes a group whose context ends with the first error, or with Wait.
-func WithContext(ctx context.Context) (*Group, context.Context) {
+// NewGroup makes a group whose context ends with the first error, or with Wait.
+func NewGroup(ctx context.Context) (*Group, context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	return &Group{cancel: cancel}, ctx
 }

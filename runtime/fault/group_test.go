@@ -11,7 +11,7 @@ import (
 // context's end.
 func TestGroupEndsWithTheFirstError(t *testing.T) {
 	first := errors.New("first")
-	g, ctx := WithContext(t.Context())
+	g, ctx := NewGroup(t.Context())
 	g.Go(func() error { <-ctx.Done(); return errors.New("second") })
 	g.Go(func() error { return first })
 	if err := g.Wait(); err != first || context.Cause(ctx) != first {
@@ -35,7 +35,7 @@ func TestGroupWithoutContext(t *testing.T) {
 
 // TestGroupLimit has no more run at once than the limit.
 func TestGroupLimit(t *testing.T) {
-	g, ctx := WithContext(t.Context())
+	g, ctx := NewGroup(t.Context())
 	g.SetLimit(3)
 	var now, most atomic.Int32
 	for range 50 {

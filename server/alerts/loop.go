@@ -57,7 +57,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	if err := l.setCommand(ctx); err != nil && ctx.Err() == nil {
 		l.Log.ErrorContext(ctx, "--alert-command has no effect", "err", err)
 	}
-	group, ctx := fault.WithContext(ctx)
+	group, ctx := fault.NewGroup(ctx)
 	group.Go(fault.ErrFunc("alerts", func() error { return l.watch(ctx) }))
 	group.Go(fault.ErrFunc("alerts", func() error { return l.send(ctx) }))
 	return group.Wait()

@@ -62,7 +62,7 @@ func New(c Config) *Server {
 // ctx ends.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.unfollow()
-	group, ctx := fault.WithContext(ctx)
+	group, ctx := fault.NewGroup(ctx)
 	group.Go(fault.Loop(ctx, "bbs", s.apps.run))
 	group.Go(fault.Loop(ctx, "bbs", s.calls.run))
 	return group.Wait()

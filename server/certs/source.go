@@ -69,7 +69,7 @@ func (s *Source) Set(ctx context.Context) error {
 
 // Run follows changes of the rows and of the files until ctx ends.
 func (s *Source) Run(ctx context.Context) error {
-	group, ctx := fault.WithContext(ctx)
+	group, ctx := fault.NewGroup(ctx)
 	group.Go(fault.ErrFunc("certificates", func() error { return s.follow(ctx) }))
 	if s.acme != nil {
 		group.Go(fault.ErrFunc("acme", func() error { return s.acme.Run(ctx) }))

@@ -86,7 +86,7 @@ func (s *Server) Close() error { return errors.Join(s.udp.Close(), s.tcp.Close()
 
 // Run answers until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	group, ctx := fault.WithContext(ctx)
+	group, ctx := fault.NewGroup(ctx)
 	group.Go(fault.Loop(ctx, "dns", s.packets))
 	group.Go(fault.Loop(ctx, "dns", s.connections))
 	group.Go(fault.ErrFunc("dns", func() error {

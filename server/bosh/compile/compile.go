@@ -67,7 +67,7 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (map[string]string, e
 			return nil, err
 		}
 	}
-	group, ctx := fault.WithContext(ctx)
+	group, ctx := fault.NewGroup(ctx)
 	for _, m := range work.packages {
 		group.Go(fault.ErrFunc("compile", func() error { return work.make(ctx, m) }))
 	}

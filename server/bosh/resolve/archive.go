@@ -143,7 +143,7 @@ func (a *archives) compile(ctx context.Context, d *bosh.Deployment) error {
 	}
 	digests := map[manifest.Archive]map[string]string{}
 	a.request.Say("", "") // what follows is told step by step
-	group, inner := fault.WithContext(ctx)
+	group, inner := fault.NewGroup(ctx)
 	for of, r := range a.found {
 		group.Go(fault.ErrFunc("compile", func() error {
 			st, _ := a.Roots.Stacks.Get(r.stack)

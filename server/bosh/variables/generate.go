@@ -101,7 +101,7 @@ func (r Request) unlike(d Declared, had Value) bool {
 // newKeys are the keys of all variables that have one, made on all processors:
 // nothing else here takes time.
 func newKeys(ctx context.Context, of map[string]Declared) (map[string]*rsa.PrivateKey, error) {
-	group, ctx := fault.WithContext(ctx)
+	group, ctx := fault.NewGroup(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
 	keys := make(map[string]*rsa.PrivateKey, len(of))
