@@ -39,8 +39,8 @@ func Release(tx *store.Tx, b *cf.Build, d *cf.Droplet) (*cf.Task, error) {
 	if err := services.Fit(c, app, services.OfTask); err != nil {
 		return nil, err
 	}
-	t, err := newTask(c, app, NewTask{Name: set(releaseType), Command: set(command), MemoryMB: set(p.MemoryMB), DiskMB: set(p.DiskMB),
-		LogRateLimit: set(p.LogRateLimit), DropletGUID: set(d.GUID), User: set(p.User)})
+	t, err := newTask(c, app, NewTask{Name: change.To(releaseType), Command: change.To(command), MemoryMB: change.To(p.MemoryMB), DiskMB: change.To(p.DiskMB),
+		LogRateLimit: change.To(p.LogRateLimit), DropletGUID: change.To(d.GUID), User: change.To(p.User)})
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +51,3 @@ func Release(tx *store.Tx, b *cf.Build, d *cf.Droplet) (*cf.Task, error) {
 	}
 	return t, err
 }
-
-// set is a field that a request has.
-func set[T any](v T) change.Field[T] { return change.Field[T]{Set: true, V: v} }

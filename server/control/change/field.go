@@ -14,6 +14,9 @@ type Field[T any] struct {
 	V         T
 }
 
+// To is a field with a value.
+func To[T any](v T) Field[T] { return Field[T]{Set: true, V: v} }
+
 // UnmarshalJSON is called only for a field that is there.
 func (o *Field[T]) UnmarshalJSON(b []byte) error {
 	o.Set = true

@@ -46,12 +46,12 @@ func runningOf(c *control.Session, j *cf.AppJob) (*cf.JobExecution, error) {
 // start runs a job as a task. The task's name, by which its log is found, is the job's and a
 // random part.
 func start(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) (*cf.JobExecution, error) {
-	req := apps.NewTask{Name: given(j.Name + "-" + control.NewGUID()[:8]), Command: given(j.Command)}
+	req := apps.NewTask{Name: change.To(j.Name + "-" + control.NewGUID()[:8]), Command: change.To(j.Command)}
 	if j.MemoryMB > 0 {
-		req.MemoryMB = given(j.MemoryMB)
+		req.MemoryMB = change.To(j.MemoryMB)
 	}
 	if j.DiskMB > 0 {
-		req.DiskMB = given(j.DiskMB)
+		req.DiskMB = change.To(j.DiskMB)
 	}
 	t, err := apps.RunTask(c, app, req)
 	if err != nil {
@@ -61,9 +61,6 @@ func start(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) (*
 	c.Note(app, "Started job %s as task %s", j.Name, t.Name)
 	return x, record(c, j, x)
 }
-
-// given is a field that a request has.
-func given[T any](v T) change.Field[T] { return change.Field[T]{Set: true, V: v} }
 
 // record adds a run to a job's history, and forgets the oldest.
 func record(c *control.Session, j *cf.AppJob, x *cf.JobExecution) error {

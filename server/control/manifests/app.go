@@ -60,13 +60,13 @@ func lifecycleOf(m *manifest.App) *apps.Lifecycle {
 		r.Type = cf.LifecycleDocker
 	}
 	if m.BuildpackSet {
-		r.Data.Buildpacks = change.Field[[]string]{Set: true, V: m.Buildpacks}
+		r.Data.Buildpacks = change.To(m.Buildpacks)
 	}
 	if m.CredentialsSet {
-		r.Data.Credentials = change.Field[map[string]any]{Set: true, V: m.Credentials}
+		r.Data.Credentials = change.To(m.Credentials)
 	}
 	if m.Stack != nil {
-		r.Data.Stack = change.Field[string]{Set: true, V: *m.Stack}
+		r.Data.Stack = change.To(*m.Stack)
 	}
 	return r
 }
@@ -194,7 +194,7 @@ func given[T any](v *T) change.Field[T] {
 	if v == nil {
 		return change.Field[T]{}
 	}
-	return change.Field[T]{Set: true, V: *v}
+	return change.To(*v)
 }
 
 // applySidecars sets the sidecars that the manifest names on the processes of
