@@ -113,11 +113,11 @@ func exits(guid string, want lrp.Exit, line string, args ...string) func(*testin
 }
 
 func stop(t *testing.T, s Subject) {
-	s.Start(s.Instance("polite", "term"))
+	s.Start(s.Instance("polite", "term", "politely"))
 	s.Start(s.Instance("default", "exit", "0", "1h"))
 	s.Find(t, "polite", lrp.EventRunning)
 	s.Find(t, "default", lrp.EventRunning)
-	s.WantLine(t, "waiting")
+	s.WantLine(t, "waiting politely") // others wait, too
 	s.Stop("polite")
 	s.Stop("default")
 	for _, guid := range []string{"polite", "default"} {

@@ -50,11 +50,11 @@ func fill([]string) {
 	os.Exit(28)
 }
 
-// term ends well when it is asked to.
-func term([]string) {
+// term ends well when it is asked to. Its arguments tell its lines from those of others.
+func term(args []string) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM)
-	fmt.Println("waiting")
+	fmt.Println("waiting", strings.Join(args, " "))
 	<-asked
 	fmt.Println("asked to end")
 }
