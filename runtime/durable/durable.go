@@ -5,6 +5,7 @@ package durable
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -37,6 +38,18 @@ func Stage(name string, content []byte, mode fs.FileMode) error {
 		return errors.Join(err, Discard(name))
 	}
 	return nil
+}
+
+// ReadJSON reads what was written as JSON. Without the file, v stays as it is.
+func ReadJSON(name string, v any) error {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, v)
 }
 
 // Discard takes back what was staged.

@@ -2,10 +2,7 @@ package acme
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -78,12 +75,6 @@ func (m *Manager) writeStatus() error {
 
 // ReadFailures reads what failed, by the last daemon of a data directory.
 func ReadFailures(file string) (all []Failure, err error) {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
+	err = durable.ReadJSON(file, &all)
 	return all, err
 }

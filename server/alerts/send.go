@@ -3,9 +3,6 @@ package alerts
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
 
@@ -204,13 +201,7 @@ type FailingTarget struct {
 
 // ReadFailing reads which targets fail, by the last daemon of a data directory.
 func ReadFailing(file string) (all []FailingTarget, err error) {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
+	err = durable.ReadJSON(file, &all)
 	return all, err
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -77,11 +76,7 @@ func New(c Config) *Keeper {
 	k := &Keeper{Config: c, turn: make(chan struct{}, 1), states: map[string]*Status{}}
 	k.turn <- struct{}{}
 	var saved []Status
-	text, err := os.ReadFile(c.State)
-	if err == nil {
-		err = json.Unmarshal(text, &saved)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.ReadJSON(c.State, &saved); err != nil {
 		c.Log.Warn("what was backed up away from this machine is not remembered: backups are due now", "err", err)
 	}
 	for _, to := range c.To {
@@ -97,6 +92,10 @@ func New(c Config) *Keeper {
 
 // Run makes backups until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
+	if len(k.To) == 0 {
+		<-ctx.Done()
+		return nil
+	}
 	t := time.NewTicker(look)
 	defer t.Stop()
 	for {
@@ -194,7 +193,7 @@ func (k *Keeper) save(ctx context.Context, to string, report steps.Func) error {
 		made, err = k.write(ctx, to, report)
 		return err
 	})
-	if ctx.Err() != nil { // the daemon ends, or who asked went away: that is no failure of the storage
+	if ctx.Err() != nil { // the daemon ends, or who asked went away: the storage has not failed
 		k.change(to, func(s *Status) { s.Running = false })
 		return context.Cause(ctx)
 	}
