@@ -77,7 +77,7 @@ func (f *jobFlags) find(ctx context.Context) (*capi.Client, job, error) {
 	case err != nil:
 		return nil, job{}, err
 	case len(all) == 0:
-		return nil, job{}, fmt.Errorf("there is no job %s: see 'cupola jobs list'", f.Job)
+		return nil, job{}, fmt.Errorf("job %s does not exist: see 'cupola jobs list'", f.Job)
 	case len(all) > 1:
 		return nil, job{}, fmt.Errorf("there are %d jobs named %s: give --app", len(all), f.Job)
 	}

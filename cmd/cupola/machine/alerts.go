@@ -212,7 +212,7 @@ func (c *targetAddCmd) request(stdin io.Reader) (in alerts.TargetRequest, err er
 	return in, err
 }
 
-// smtpPassword reads a password, which is no argument: other users see those.
+// smtpPassword reads a password. It is not an argument, since other users can see those.
 func smtpPassword(stdin io.Reader) (string, error) {
 	if p := os.Getenv("CUPOLA_SMTP_PASSWORD"); p != "" {
 		return p, nil

@@ -66,7 +66,7 @@ func Run(t *testing.T, s Subject) {
 	t.Helper()
 	for name := range s.Differs {
 		if tests[name] == nil {
-			t.Errorf("there is no test %q from which the cell could differ", name)
+			t.Errorf("the cell differs from %q, which is not the name of a test", name)
 		}
 	}
 	t.Run("cell", func(t *testing.T) {

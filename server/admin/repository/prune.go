@@ -19,12 +19,10 @@ type Keep struct{ Last, Daily, Weekly, Monthly int }
 // backup that was cut off are taken by the next one.
 const orphanAge = 24 * time.Hour
 
-func sorted(names []string) []string { slices.Sort(names); return names }
-
 // dropped lists the snapshots that are not kept. The newest one always is.
 func (k Keep) dropped(names []string) (dropped []string) {
 	kept := map[string]bool{}
-	newest := slices.Clone(sorted(names))
+	newest := slices.Sorted(slices.Values(names))
 	slices.Reverse(newest)
 	for _, name := range newest[:min(max(k.Last, 1), len(newest))] {
 		kept[name] = true

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,7 +145,8 @@ func (r *Repository) Names(ctx context.Context) (names []string, err error) {
 		}
 		return nil
 	})
-	return sorted(names), err
+	slices.Sort(names)
+	return names, err
 }
 
 // Find returns the snapshot of a name, or the newest one for "latest".
