@@ -1,6 +1,10 @@
 package store
 
-import "cupola/store/cf"
+import (
+	"strings"
+
+	"cupola/store/cf"
+)
 
 // Apps are the apps.
 var Apps = &Table[cf.App]{
@@ -23,7 +27,15 @@ var Apps = &Table[cf.App]{
 		"lifecycle_type":     "json_extract(lifecycle, '$.Type')",
 		"states":             "state",
 		"droplet_guids":      "droplet_guid",
+		// With a label that says when the app sleeps; the index apps_sleep_after has this text.
+		"sleeping_after": `? IS NOT NULL AND json_extract(labels, '$."cupola.dev/sleep-after"') IS NOT NULL`,
 	},
+	accepts: map[string]func([]string) predicate{"sleeping_after": func([]string) predicate {
+		return predicate{column: "labels", accept: func(v any) bool {
+			labels, _ := v.(string)
+			return strings.Contains(labels, cf.LabelSleepAfter)
+		}}
+	}},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name", "state": "state"},
 	visible: "space_guid IN :spaces",
 }

@@ -47,6 +47,7 @@ func TestReadsAreStaleWhenWhatTheyReadChanges(t *testing.T) {
 		_, err := Apps.Where(tx, map[string][]string{"organization_guids": {"none"}})
 		return err
 	}
+	maySleep := func(tx *Tx) error { _, err := Apps.Where(tx, map[string][]string{"sleeping_after": nil}); return err }
 	process := &cf.Process{Resource: cf.Resource{GUID: "p-1"}, Type: "web"}
 	for name, c := range map[string]struct {
 		read  func(*Tx) error
@@ -70,6 +71,11 @@ func TestReadsAreStaleWhenWhatTheyReadChanges(t *testing.T) {
 		}, true},
 		"all rows at once": {func(tx *Tx) error { _, err := ActualLRPs.All(tx); return err }, func(tx *Tx, _ *cf.App) error {
 			return errors.Join(ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: "p"}, State: lrp.Unclaimed}), tx.ForgetRunning())
+		}, true},
+		"an app that no label lets sleep": {maySleep, func(tx *Tx, a *cf.App) error { a.Labels = map[string]string{"n": "1"}; return Apps.Update(tx, a) }, false},
+		"an app that a label lets sleep": {maySleep, func(tx *Tx, a *cf.App) error {
+			a.Labels = map[string]string{cf.LabelSleepAfter: "1s"}
+			return Apps.Update(tx, a)
 		}, true},
 		"another table": {started, func(tx *Tx, _ *cf.App) error { return insertOrg("new")(tx) }, false},
 	} {
@@ -365,4 +371,22 @@ func randomWrite(t *rapid.T) func(*Tx) error {
 		func(tx *Tx) error { return Apps.Delete(tx, app) }, func(tx *Tx) error { return Processes.DeleteBy(tx, "app_guids", app) },
 	}
 	return gone[draw("gone", len(gone))]
+}
+
+// TestSleepLabelIsIndexed looks at SQLite's plan: the apps that may sleep are looked
+// for with each change of one of them, among all others.
+func TestSleepLabelIsIndexed(t *testing.T) {
+	s := openTest(t)
+	var plan string
+	read(t, s, func(tx *Tx) error {
+		c, err := Apps.condition(Query{Where: map[string][]string{"sleeping_after": nil, "states": {string(cf.Started)}}})
+		if err != nil {
+			return err
+		}
+		var id, parent, unused int
+		return tx.sql.QueryRowContext(tx.ctx, "EXPLAIN QUERY PLAN SELECT guid FROM apps"+c.where()+" ORDER BY id", c.args...).Scan(&id, &parent, &unused, &plan)
+	})
+	if !strings.Contains(plan, "apps_sleep_after") {
+		t.Errorf("got %q; want the index apps_sleep_after", plan)
+	}
 }

@@ -64,8 +64,8 @@ func (t *bindingTask) loadApp(tx *store.Tx, s *step) (err error) {
 // loadPredecessor finds the newest binding that the app has to the same
 // instance: where the plan allows it, a further one takes over from it.
 func (t *bindingTask) loadPredecessor(tx *store.Tx) error {
-	have, _, err := store.ServiceBindings.List(tx, store.Query{Where: map[string][]string{
-		"service_instance_guids": {t.credentials.InstanceGUID}, "app_guids": {t.credentials.AppGUID}}})
+	have, err := store.ServiceBindings.Where(tx, map[string][]string{
+		"service_instance_guids": {t.credentials.InstanceGUID}, "app_guids": {t.credentials.AppGUID}})
 	for _, b := range have {
 		if b.GUID != t.credentials.GUID && b.LastOperation.Is(cf.OpCreate, cf.OpSucceeded) {
 			t.takes = b.GUID

@@ -152,7 +152,7 @@ func load(tx *store.Tx, d *cf.Deployment) (world, error) {
 
 // loadPast reads what came before a deployment, and what it is to end with.
 func (w *world) loadPast(tx *store.Tx) error {
-	past, _, err := store.Deployments.List(tx, store.Query{Where: map[string][]string{"app_guids": {w.App.GUID}, "status_reasons": {cf.Superseded}}})
+	past, err := store.Deployments.Where(tx, map[string][]string{"app_guids": {w.App.GUID}, "status_reasons": {cf.Superseded}})
 	for _, d := range past {
 		w.Superseded[d.WebProcess] = d.State
 	}

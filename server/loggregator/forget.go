@@ -38,7 +38,7 @@ func (s *Stream) forgetDeleted(ctx context.Context, known map[string]bool) error
 	}
 	apps := map[string]bool{}
 	err := s.Store.Read(ctx, func(tx *store.Tx) error {
-		all, _, err := store.Apps.List(tx, store.Query{})
+		all, err := store.Apps.All(tx)
 		for _, a := range all {
 			apps[a.GUID], known[a.GUID] = true, true
 		}

@@ -66,11 +66,11 @@ func (w world) loadApps(tx *store.Tx, wish cf.SleepWish) error {
 	if err != nil {
 		return err
 	}
-	q := store.Query{Where: map[string][]string{"states": {string(cf.Started)}}}
+	where := map[string][]string{"states": {string(cf.Started)}}
 	if wish.After == 0 {
-		q.Labels = []store.Label{{Key: cf.LabelSleepAfter, Op: store.LabelExists}}
+		where["sleeping_after"] = nil
 	}
-	may, _, err := store.Apps.List(tx, q)
+	may, err := store.Apps.Where(tx, where)
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func countRoutes(tx *store.Tx, u *Usage, a Area) (err error) {
 }
 
 func countDomains(tx *store.Tx, u *Usage, a Area) error {
-	all, _, err := store.Domains.List(tx, store.Query{Where: a.where("", nil)})
+	all, err := store.Domains.Where(tx, a.where("", nil))
 	u.Domains = len(control.Without(all, func(d *cf.Domain) bool { return d.OrgGUID == "" }))
 	return err
 }
