@@ -196,7 +196,7 @@ func (r *resolution) render(ctx context.Context) error {
 		return err
 	}
 	return r.each(func(g *group, j *job) error {
-		j.rendered = make([]Rendered, g.Total())
+		j.rendered = make([]Rendered, g.Instances)
 		for i := range j.rendered {
 			for _, t := range j.release.Templates {
 				j.rendered[i].Files = append(j.rendered[i].Files, JobFile{t.Destination, t.Mode, out[0]})

@@ -27,7 +27,7 @@ stemcells:
 update: {canaries: 1, max_in_flight: 2}
 instance_groups:
 - name: nats
-  instances: 2
+  instances: 3
   azs: [z1, z2]
   persistent_disk: 1024
   vm_resources: {cpu: 2, ram: 512, ephemeral_disk_size: 100}
@@ -114,9 +114,8 @@ func TestResolve(t *testing.T) {
 	}
 	want := []string{
 		"z1/0 nats-deployment-nats-0 me@4222 nats-deployment-nats-0 z1 @@SPEC_IP@@ nats-0-nats\n",
-		"z1/1 nats-deployment-nats-1 me@4222 nats-deployment-nats-1 z1 @@SPEC_IP@@ nats-1-nats\n",
-		"z2/0 nats-deployment-nats-2 me@4222 nats-deployment-nats-2 z2 @@SPEC_IP@@ nats-2-nats\n",
-		"z2/1 nats-deployment-nats-3 me@4222 nats-deployment-nats-3 z2 @@SPEC_IP@@ nats-3-nats\n",
+		"z2/0 nats-deployment-nats-1 me@4222 nats-deployment-nats-1 z2 @@SPEC_IP@@ nats-1-nats\n",
+		"z1/1 nats-deployment-nats-2 me@4222 nats-deployment-nats-2 z1 @@SPEC_IP@@ nats-2-nats\n",
 	}
 	if diff := cmp.Diff(want, conf); diff != "" {
 		t.Error(diff)
@@ -182,7 +181,7 @@ func TestHash(t *testing.T) {
 		{"persistent_disk: 1024", "persistent_disk: 2048", false},
 		{"username: u", "username: x", false},
 		{"unknown: x", "unknown: y", false},
-		{"instances: 2", "instances: 3", false}, // of the first one
+		{"instances: 3", "instances: 4", false}, // of the first one
 		{"user: me", "user: you", true},
 		{"memory: 128", "memory: 256", true},
 		{"ram: 512", "ram: 256", false}, // run.memory goes before it
@@ -292,7 +291,7 @@ func TestResolveTakesLinksOfOthers(t *testing.T) {
 	if got := string(d.Groups[1].Instances[0].Jobs[0].Files[0].Content); !strings.HasPrefix(got, "curl theirs ") {
 		t.Errorf("got %q", got)
 	}
-	if got := string(d.Groups[0].Instances[3].Jobs[0].Files[2].Content); !strings.Contains(got, "10.0.0.4") {
+	if got := string(d.Groups[0].Instances[2].Jobs[0].Files[2].Content); !strings.Contains(got, "10.0.0.3") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -20,20 +20,20 @@ type place struct {
 	service   bool // it runs always, as a StatefulSet's
 }
 
-// places are one for each AZ, and one where there is none.
-func (g *group) places() (all []place) {
+// places are one for each AZ, also without instances: then its StatefulSet scales to none,
+// whatever it had before. There is one for a group without AZs.
+func (g *group) places() []place {
 	azs := g.AZs
 	if len(azs) == 0 {
 		azs = []string{""}
 	}
+	all := make([]place, len(azs))
 	for n, az := range azs {
-		p := place{az: az, azIndex: n + 1, service: true}
-		for _, i := range g.Instances {
-			if i.AZIndex == n+1 {
-				p.instances = append(p.instances, i)
-			}
-		}
-		all = append(all, p)
+		all[n] = place{az: az, azIndex: n + 1, service: true}
+	}
+	for _, i := range g.Instances {
+		at := &all[i.AZIndex-1]
+		at.instances = append(at.instances, i)
 	}
 	return all
 }

@@ -172,7 +172,7 @@ func TestNames(t *testing.T) {
 		"Secret nats-deployment.with-ops", "Secret nats-deployment.desired-manifest-v1", "Secret nats-deployment.var-implicit-system-domain",
 		"Secret nats-deployment.jobs.nats-v1", "Secret nats-deployment.registry-nats",
 		"StatefulSet nats-deployment-nats-v1", "StatefulSet nats-deployment-web-z0-v1", "StatefulSet nats-deployment-web-z1-v1",
-		"Service nats-deployment-nats", "Service nats-deployment-nats-0", "Service nats-deployment-nats-1", "Service nats-deployment-web-3",
+		"Service nats-deployment-nats", "Service nats-deployment-nats-0", "Service nats-deployment-nats-1", "Service nats-deployment-web-2",
 		"CronJob nats-deployment-smoke-tests", "PodDisruptionBudget nats-deployment-nats",
 	} {
 		if !slices.Contains(names, want) {
@@ -187,6 +187,27 @@ func TestNames(t *testing.T) {
 		if got != want {
 			t.Errorf("got %s; want %s", got, want)
 		}
+	}
+}
+
+// TestAZsWithoutInstances renders their StatefulSets, too: applied, they end the pods that
+// a larger group had there.
+func TestAZsWithoutInstances(t *testing.T) {
+	text := strings.Replace(example(t), "name: nats\n  instances: 2\n", "name: nats\n  instances: 2\n  azs: [z1, z2, z3]\n", 1)
+	if text == example(t) {
+		t.Fatal("the example has no AZs now")
+	}
+	all, _ := render(t, text, Options{})
+	replicas, services := map[string]any{}, 0
+	for _, o := range all {
+		if name, ok := strings.CutPrefix(o.Name(), "nats-deployment-nats-"); ok && o.Kind() == "StatefulSet" {
+			replicas[name] = child(o, "spec")["replicas"]
+		} else if ok && o.Kind() == "Service" {
+			services++
+		}
+	}
+	if diff := cmp.Diff(map[string]any{"z0-v1": 1, "z1-v1": 1, "z2-v1": 0}, replicas); diff != "" || services != 2 {
+		t.Errorf("got %d services of instances; want 2, and replicas (-want +got):\n%s", services, diff)
 	}
 }
 

@@ -81,7 +81,7 @@ type group struct {
 // groupOf is how a group is changed by its manifest and an order.
 func groupOf(m *manifest.Manifest, g *manifest.InstanceGroup, o Order) (group, error) {
 	u, err := o.update(m.UpdateOf(g))
-	n := g.Total()
+	n := g.Instances
 	return group{
 		Name: g.Name, Lifecycle: g.Lifecycle, Serial: u.InSerial(), Canaries: u.CanariesOf(n), MaxInFlight: u.MaxInFlightOf(n),
 		CanaryWatch: watch(u.CanaryWatch), UpdateWatch: watch(u.UpdateWatch),

@@ -26,7 +26,7 @@ type InstanceGroup struct {
 	At
 	Name               string
 	AZs                []string
-	Instances          int // in every AZ
+	Instances          int // in all AZs
 	Jobs               []*Job
 	VMType             string
 	VMExtensions       []string
@@ -42,7 +42,10 @@ type InstanceGroup struct {
 	RequiredService    string         // quarks.required_service: what it waits for
 	Env                Env
 
-	unsure bool // how many instances it has is yet to come from a variable
+	unsure bool // how many instances it has is yet to come from a variable, or cannot be read
+	// shuffle names the deployment if features.randomize_az_placement is set: its
+	// groups take their AZs in different orders. "" keeps the order of the list.
+	shuffle string
 }
 
 // VMResources bound each container of a group. Zero is no bound.
@@ -66,15 +69,19 @@ type Migrated struct {
 }
 
 func group(o *object) *InstanceGroup {
-	g := &InstanceGroup{At: o.At, Name: o.text("name"), AZs: o.texts("azs"), Instances: o.instances(), VMType: o.text("vm_type"),
+	g := &InstanceGroup{At: o.At, Name: o.text("name"), AZs: o.texts("azs"), Instances: 1, VMType: o.text("vm_type"),
 		VMExtensions: o.texts("vm_extensions"), Stemcell: o.text("stemcell"), PersistentDiskMB: o.number("persistent_disk"),
 		PersistentDiskType: o.text("persistent_disk_type"), Lifecycle: Lifecycle(o.text("lifecycle"))}
 	if g.Lifecycle == "" {
 		g.Lifecycle = Service
 	}
-	for _, key := range []string{"instances", "azs"} {
-		n := tree.Get(o.node, key)
-		g.unsure = g.unsure || n != nil && isVariable(n)
+	if n := o.maybe("instances"); n != nil {
+		g.Instances = *n
+	} else {
+		g.unsure = o.has("instances")
+	}
+	if n := tree.Get(o.node, "azs"); n != nil && isVariable(n) {
+		g.unsure = true
 	}
 	o.each("jobs", "name", func(j *object) { g.Jobs = append(g.Jobs, job(j)) })
 	if r := o.in("vm_resources"); r != nil {
@@ -93,14 +100,6 @@ func group(o *object) *InstanceGroup {
 func (o *object) vmResources() *VMResources {
 	defer o.done()
 	return &VMResources{o.float("cpu"), o.number("ram"), o.number("ephemeral_disk_size")}
-}
-
-// instances is 1 when it is not given or yet to come from a variable.
-func (o *object) instances() int {
-	if n := o.maybe("instances"); n != nil {
-		return *n
-	}
-	return 1
 }
 
 // migrated reads names of groups, and BOSH's maps of a name and an AZ.
@@ -139,36 +138,6 @@ func (o *object) groupProperties() (all map[string]any, required string) {
 		q.done()
 	}
 	return all, required
-}
-
-// Instance is one instance of a group.
-type Instance struct {
-	AZ      string // "" when the group has none
-	AZIndex int    // from 1; 1 when the group has none
-	Ordinal int    // within its AZ, from 0
-	Index   int    // within the group, from 0
-}
-
-// index is the place of an instance in its group: AZs are counted from 1,
-// ordinals from 0, and replicas are those of one AZ.
-func index(azIndex, replicas, ordinal int) int { return (azIndex-1)*replicas + ordinal }
-
-// Total is how many instances the group has in all its AZs.
-func (g *InstanceGroup) Total() int { return g.Instances * max(len(g.AZs), 1) }
-
-// All returns the group's instances by index.
-func (g *InstanceGroup) All() []Instance {
-	azs := g.AZs
-	if len(azs) == 0 {
-		azs = []string{""}
-	}
-	all := make([]Instance, 0, g.Total())
-	for i, az := range azs {
-		for n := range g.Instances {
-			all = append(all, Instance{az, i + 1, n, index(i+1, g.Instances, n)})
-		}
-	}
-	return all
 }
 
 // job returns the job of a name, or nil.

@@ -46,7 +46,7 @@ var deploymentKeys = []key{
 	{Path: "director_uuid", Use: warned},
 	{Path: "features", Use: used},
 	{Path: "features.converge_variables", Use: warned, Text: "use update_mode on the variable"},
-	{Path: "features.randomize_az_placement", Use: accepted, Text: "instances are those of each AZ: none are left over"},
+	{Path: "features.randomize_az_placement", Use: used, Text: "the order in which a group takes its AZs depends on a hash of the names of deployment, group and AZ; each deploy takes the same"},
 	{Path: "features.use_dns_addresses", Use: refused, When: "false", Text: "addresses in links are always names; remove it"},
 	{Path: "features.use_tmpfs_config", Use: used, Text: "rendered templates lie in memory"},
 	{Path: "features.use_tmpfs_job_config", Use: used, Text: "the same"},

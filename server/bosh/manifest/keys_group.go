@@ -3,8 +3,8 @@ package manifest
 var groupKeys = []key{
 	{Path: "instance_groups", Use: used},
 	{Path: "instance_groups[].name", Use: used},
-	{Path: "instance_groups[].azs", Use: used},
-	{Path: "instance_groups[].instances", Use: used, Text: "in every AZ; 1 for errands"},
+	{Path: "instance_groups[].azs", Use: used, Text: "instances take them in turn"},
+	{Path: "instance_groups[].instances", Use: used, Text: "in all AZs; 1 for errands"},
 	{Path: "instance_groups[].jobs", Use: used},
 	{Path: "instance_groups[].vm_type", Use: warned, Text: "not used without a cloud-config"},
 	{Path: "instance_groups[].vm_extensions", Use: warned, Text: "not used without a cloud-config"},

@@ -77,7 +77,8 @@ type linter struct {
 
 // Limits of what one deployment can hold.
 const (
-	maxInstances = 1000 // of a group in an AZ
+	maxInstances = 1000 // of a group
+	maxAZs       = 50   // of a group
 	maxTotal     = 10_000
 	maxName      = 200 // so that files can be named for it
 )

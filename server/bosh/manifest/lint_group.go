@@ -17,7 +17,7 @@ func (l *linter) groups() {
 		l.disk(g)
 		l.images(g)
 		l.jobs(g)
-		total += min(g.Total(), maxTotal)
+		total += min(g.Instances, maxTotal)
 	}
 	if total > maxTotal {
 		l.found.errorf(At{Path: "/instance_groups", Line: l.m.at.Line}, "there are more than %d instances", maxTotal)
@@ -31,18 +31,36 @@ func (l *linter) scale(g *InstanceGroup) {
 		l.found.errorf(At{g.Path + "/lifecycle", g.Line}, "unknown lifecycle %q; it is service, errand or auto-errand", cut(string(g.Lifecycle), 60))
 	}
 	if g.Instances > maxInstances {
-		l.found.errorf(At{g.Path + "/instances", g.Line}, "%d instances; at most %d can be in an AZ", g.Instances, maxInstances)
+		l.found.errorf(At{g.Path + "/instances", g.Line}, "%d instances; a group can have at most %d", g.Instances, maxInstances)
 	}
 	if (g.Lifecycle == Errand || g.Lifecycle == AutoErrand) && g.Instances != 1 && !g.unsure {
 		l.soft(At{g.Path + "/instances", g.Line}, "errand instance group %q must have exactly 1 instance, has %d", g.Name, g.Instances)
 	}
-	seen := map[string]bool{}
+	l.azs(g)
+}
+
+// azs checks the AZs of a group, and reports how many instances each has.
+func (l *linter) azs(g *InstanceGroup) {
+	n, seen := len(g.AZs), map[string]bool{}
+	if n > maxAZs {
+		l.found.errorf(At{g.Path + "/azs", g.Line}, "%d AZs; a group can have at most %d", n, maxAZs)
+		return
+	}
 	for i, az := range g.AZs {
 		l.name(At{fmt.Sprintf("%s/azs/%d", g.Path, i), g.Line}, "AZ", az, seen)
 	}
-	if n := len(g.AZs); n > 0 && g.Lifecycle == Service && !g.unsure {
-		l.found.infof(g.At, "%d %s x %d %s = %d", g.Instances, plural("instance", g.Instances), n, plural("AZ", n), g.Total())
+	if n == 0 || g.Lifecycle != Service || g.unsure || g.Instances > maxInstances {
+		return
 	}
+	counts := make([]int, n)
+	for _, i := range g.All() {
+		counts[i.AZIndex-1]++
+	}
+	each := make([]string, n)
+	for i, az := range g.AZs {
+		each[i] = fmt.Sprintf("%d in %s", counts[i], cut(az, 60))
+	}
+	l.found.infof(g.At, "%d %s over %d %s: %s", g.Instances, plural("instance", g.Instances), n, plural("AZ", n), strings.Join(each, ", "))
 }
 
 func plural(noun string, n int) string {

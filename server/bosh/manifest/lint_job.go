@@ -166,7 +166,7 @@ func (l *linter) scaling(g *InstanceGroup, s *Scaling) {
 	if s == nil || g.unsure {
 		return
 	}
-	n := g.Total()
+	n := g.Instances
 	switch {
 	case s.Max != 0 && s.Min > s.Max:
 		l.found.errorf(s.At, "min is %d and max is %d", s.Min, s.Max)

@@ -10,11 +10,11 @@ func (l *linter) names() {
 	n, taken := l.m.Names(), map[string]string{}
 	total := 0
 	for _, g := range l.m.InstanceGroups {
-		if total += g.Total(); g.Name == "" || total > maxTotal || g.Instances > maxInstances {
+		if total += g.Instances; g.Name == "" || total > maxTotal || g.Instances > maxInstances {
 			continue // already reported
 		}
 		names := []string{"Service " + n.Group(g.Name), "secret " + n.Resolved(g.Name, 1)}
-		for i := range g.Total() {
+		for i := range g.Instances {
 			names = append(names, "Service "+n.Service(g.Name, i))
 		}
 		l.reserve(taken, g.At, names)

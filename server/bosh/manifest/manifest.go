@@ -38,6 +38,7 @@ type Features struct {
 	UseTmpfsConfig       bool  // rendered templates lie in memory
 	UseShortDNSAddresses *bool
 	UseLinkDNSNames      *bool
+	RandomizeAZs         bool // groups take their AZs in different orders
 }
 
 // Parse reads a manifest. The manifest is never nil: what could be read is in
@@ -76,7 +77,13 @@ func (d *decoder) manifest(root *yaml.Node) *Manifest {
 	o.each("releases", "name", func(r *object) { m.Releases = append(m.Releases, releaseOf(r)) })
 	o.each("stemcells", "alias", func(s *object) { m.Stemcells = append(m.Stemcells, stemcell(s)) })
 	m.Update = update(o.in("update"))
-	o.each("instance_groups", "name", func(g *object) { m.InstanceGroups = append(m.InstanceGroups, group(g)) })
+	o.each("instance_groups", "name", func(of *object) {
+		g := group(of)
+		if m.Features.RandomizeAZs {
+			g.shuffle = m.Name
+		}
+		m.InstanceGroups = append(m.InstanceGroups, g)
+	})
 	o.each("addons", "name", func(a *object) { m.Addons = append(m.Addons, addon(a)) })
 	m.Properties = o.values("properties")
 	delete(m.Properties, "quarks_links") // links that cf-operator found in the cluster
@@ -96,8 +103,7 @@ func features(o *object) (f Features) {
 	}
 	defer o.done()
 	config, jobConfig := o.boolean("use_tmpfs_config"), o.boolean("use_tmpfs_job_config")
-	o.boolean("randomize_az_placement")
-	return Features{ConvergeVariables: o.boolean("converge_variables"),
+	return Features{ConvergeVariables: o.boolean("converge_variables"), RandomizeAZs: o.boolean("randomize_az_placement"),
 		UseDNSAddresses: o.switched("use_dns_addresses"), UseTmpfsConfig: config || jobConfig,
 		UseShortDNSAddresses: o.switched("use_short_dns_addresses"), UseLinkDNSNames: o.switched("use_link_dns_names")}
 }

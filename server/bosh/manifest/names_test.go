@@ -103,15 +103,3 @@ func TestVariableKeys(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
-
-func TestIndex(t *testing.T) {
-	g := &InstanceGroup{AZs: []string{"z1", "z2"}, Instances: 2}
-	want := []Instance{{"z1", 1, 0, 0}, {"z1", 1, 1, 1}, {"z2", 2, 0, 2}, {"z2", 2, 1, 3}}
-	if diff := cmp.Diff(want, g.All()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	g.AZs = nil
-	if diff := cmp.Diff([]Instance{{"", 1, 0, 0}, {"", 1, 1, 1}}, g.All()); diff != "" {
-		t.Errorf("without AZs (-want +got):\n%s", diff)
-	}
-}
