@@ -195,10 +195,8 @@ func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 	if err != nil {
 		return err
 	}
-	w := &rowWriter{tx: tx, deploy: d, deployment: dep, rows: map[string]*cf.BOSHInstance{}, azs: l.AZ}
-	for _, r := range rows {
-		w.rows[instanceKey(r.Group, r.Index)] = r
-	}
+	w := newRowWriter(tx, d, dep, rows)
+	w.azs = l.AZ
 	if err := w.migrate(); err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func EventLog(t *cf.BOSHTask, events []*cf.BOSHTaskEvent) ([]byte, error) {
 
 // stageOf takes the group, which BOSH has as a tag, from the name of a stage.
 func stageOf(name string) (stage string, tags []string) {
-	for _, stage := range []string{"Updating instance", "Deleting unneeded instances"} {
+	for _, stage := range []string{"Updating instance", "Deleting unneeded instances", "Renaming instances"} {
 		if group, ok := strings.CutPrefix(name, stage+" "); ok {
 			return stage, []string{group}
 		}

@@ -88,6 +88,7 @@ func (s *step) atRest(i *item) {
 		i.gone = true
 		s.out.Delete = append(s.out.Delete, i.BOSHInstance)
 		s.event(s.stage(i), i, "finished", "")
+		s.noteOrphan(i)
 	case cf.BOSHHalted:
 		s.finish(i)
 		if !i.service() {
@@ -107,6 +108,17 @@ func (s *step) atRest(i *item) {
 		}
 		i.Digest, i.Renewed, i.Spec = i.BOSHInstance.Next, i.Renew, i.instance.Next
 		s.enter(i, cf.BOSHPreStart)
+	}
+}
+
+// noteOrphan tells that the disk of a deleted instance is kept.
+func (s *step) noteOrphan(i *item) {
+	if i.DiskGUID == "" || s.Plan.DropDisks {
+		return
+	}
+	text := fmt.Sprintf("%s of %s/%d, kept for %d days", i.DiskGUID, i.Group, i.Index, KeepOrphans/(24*time.Hour))
+	for _, state := range []string{"started", "finished"} {
+		s.out.Events = append(s.out.Events, cf.BOSHTaskEvent{TaskGUID: s.Task.GUID, Stage: "Orphaning disks", Subject: text, State: state})
 	}
 }
 

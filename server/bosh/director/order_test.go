@@ -385,7 +385,7 @@ func TestDisksGrow(t *testing.T) {
 		}
 		w := &rowWriter{tx: tx}
 		g := group(5)
-		if err := w.disk(rows[0], g, &g.Instances[0]); err != nil {
+		if err := w.disk(rows[0], g); err != nil {
 			t.Errorf("got %v; want a disk that grows when its instance starts", err)
 		}
 		rows[0].Next = digest
@@ -399,7 +399,7 @@ func TestDisksGrow(t *testing.T) {
 			t.Errorf("got %+v, %v, grown to %v; want 5 MB", d, err, shelf.grown)
 		}
 		g := group(4)
-		err = (&rowWriter{tx: tx}).disk(i, g, &g.Instances[0])
+		err = (&rowWriter{tx: tx}).disk(i, g)
 		want := "/instance_groups/name=nats/persistent_disk: the disk has 5 MB and cannot become smaller, 4 MB: keep the size, or delete the instance and its disk first"
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v; want %s", err, want)

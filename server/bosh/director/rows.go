@@ -20,42 +20,41 @@ type rowWriter struct {
 	tx         *store.Tx
 	deploy     *deploy
 	deployment *cf.BOSHDeployment
-	rows       map[string]*cf.BOSHInstance // not in the manifest so far
-	renew      []string                    // GUIDs of the instances to recreate
+	rows       map[string][]*cf.BOSHInstance // by group; not in the manifest so far
+	names      map[string]string             // of the rows before the deploy, by GUID
+	renew      []string                      // GUIDs of the instances to recreate
 	azs        func(az string) []string
+}
+
+func newRowWriter(tx *store.Tx, d *deploy, deployment *cf.BOSHDeployment, rows []*cf.BOSHInstance) *rowWriter {
+	w := &rowWriter{tx: tx, deploy: d, deployment: deployment, rows: map[string][]*cf.BOSHInstance{}, names: map[string]string{}}
+	for _, r := range rows {
+		w.rows[r.Group] = append(w.rows[r.Group], r)
+		w.names[r.GUID] = instanceKey(r.Group, r.Index)
+	}
+	return w
 }
 
 func instanceKey(group string, index int) string { return group + "/" + strconv.Itoa(index) }
 
-// migrate gives the instances of groups that were renamed their new names: their
-// disks stay with them.
+// migrate moves the rows of groups that were renamed to their new groups: their disks stay
+// with them.
 func (w *rowWriter) migrate() error {
 	for _, g := range w.deploy.resolved.Groups {
 		for _, from := range g.MigratedFrom {
-			if err := w.rename(from, g.Name); err != nil {
-				return err
+			if w.deploy.m.Group(from.Name) != nil {
+				return fmt.Errorf("instance group %s was to become %s, and is there itself still", from.Name, g.Name)
 			}
-		}
-	}
-	return nil
-}
-
-func (w *rowWriter) rename(from manifest.Migrated, to string) error {
-	if w.deploy.m.Group(from.Name) != nil {
-		return fmt.Errorf("instance group %s was to become %s, and is there itself still", from.Name, to)
-	}
-	for key, r := range w.rows {
-		if r.Group != from.Name || from.AZ != "" && r.AZ != from.AZ {
-			continue
-		}
-		if w.rows[instanceKey(to, r.Index)] != nil {
-			return fmt.Errorf("%s/%d cannot become %s/%d: that is there already", r.Group, r.Index, to, r.Index)
-		}
-		delete(w.rows, key)
-		r.Group = to
-		w.rows[instanceKey(to, r.Index)] = r
-		if err := store.BOSHInstances.Update(w.tx, r); err != nil {
-			return err
+			var others []*cf.BOSHInstance
+			for _, r := range w.rows[from.Name] {
+				if from.AZ != "" && r.AZ != from.AZ {
+					others = append(others, r)
+					continue
+				}
+				r.Group = g.Name
+				w.rows[g.Name] = append(w.rows[g.Name], r)
+			}
+			w.rows[from.Name] = others
 		}
 	}
 	return nil
@@ -63,15 +62,20 @@ func (w *rowWriter) rename(from manifest.Migrated, to string) error {
 
 // group makes the rows of a group.
 func (w *rowWriter) group(g *bosh.Group) error {
+	rows, err := w.place(g)
+	if err != nil {
+		return err
+	}
 	for n := range g.Instances {
-		if err := w.instance(g, &g.Instances[n]); err != nil {
+		if err := w.instance(g, &g.Instances[n], rows[n]); err != nil {
 			return fmt.Errorf("instance %s/%d: %w", g.Name, g.Instances[n].Index, err)
 		}
 	}
 	return nil
 }
 
-func (w *rowWriter) instance(g *bosh.Group, i *bosh.Instance) error {
+// instance writes the row of an instance; r is nil for a new one.
+func (w *rowWriter) instance(g *bosh.Group, i *bosh.Instance, r *cf.BOSHInstance) error {
 	spec, err := specOf(w.deployment.Name, g, i)
 	if err != nil {
 		return err
@@ -83,25 +87,24 @@ func (w *rowWriter) instance(g *bosh.Group, i *bosh.Instance) error {
 	if err != nil {
 		return err
 	}
-	r, ok := w.rows[instanceKey(g.Name, i.Index)]
-	delete(w.rows, instanceKey(g.Name, i.Index))
-	if !ok {
+	isNew := r == nil
+	if isNew {
 		r = &cf.BOSHInstance{DeploymentGUID: w.deployment.GUID, Group: g.Name, Index: i.Index, Phase: cf.BOSHStopped, Since: w.tx.Now}
 	}
-	if err := w.disk(r, g, i); err != nil {
+	r.AZ, r.Lifecycle, r.Next = i.AZ, string(g.Lifecycle), digest
+	if err := w.disk(r, g); err != nil {
 		return err
 	}
-	r.AZ, r.Lifecycle, r.Next = i.AZ, string(g.Lifecycle), digest
 	if r.Goal != cf.BOSHHalted { // what was stopped stays so until it is started
 		r.Goal = cf.BOSHStarted
 	}
-	if ok && slices.Contains(w.renew, r.GUID) {
-		r.Renew++
-	}
-	if ok {
-		err = store.BOSHInstances.Update(w.tx, r)
-	} else {
+	if isNew {
 		err = store.BOSHInstances.Insert(w.tx, r)
+	} else {
+		if slices.Contains(w.renew, r.GUID) {
+			r.Renew++
+		}
+		err = store.BOSHInstances.Update(w.tx, r)
 	}
 	if err != nil {
 		return err
@@ -124,53 +127,87 @@ func releasesOf(g *bosh.Group) (names []string) {
 	return slices.Compact(names)
 }
 
-// disk gives an instance its persistent disk: the one that it has, the orphan of
-// one of its name that is not too large, or a new one.
-func (w *rowWriter) disk(r *cf.BOSHInstance, g *bosh.Group, i *bosh.Instance) error {
-	if g.PersistentDiskMB == 0 || r.DiskGUID != "" {
-		return w.checkDisk(r, g)
+// disk gives an instance its persistent disk: the one that it has, the orphan of its name
+// that is not too large, or a new one.
+func (w *rowWriter) disk(r *cf.BOSHInstance, g *bosh.Group) error {
+	if r.DiskGUID != "" {
+		return w.keepDisk(r, g)
 	}
-	all, err := store.BOSHDisks.By(w.tx, "deployment_names", w.deployment.Name)
+	if g.PersistentDiskMB == 0 {
+		return nil
+	}
+	d, err := w.orphanFor(r, g)
 	if err != nil {
 		return err
 	}
-	for _, d := range all {
-		if !d.OrphanedAt.IsZero() && d.Group == g.Name && d.Index == i.Index && d.SizeMB <= g.PersistentDiskMB {
-			r.DiskGUID, d.OrphanedAt = d.GUID, time.Time{}
-			if err := recordDisk(w.tx, w.deploy.task, "attach", d, nil); err != nil {
-				return err
-			}
-			return store.BOSHDisks.Update(w.tx, d)
-		}
+	action, put := "attach", store.BOSHDisks.Update
+	if d == nil {
+		d, action, put = &cf.BOSHDisk{DeploymentName: w.deployment.Name, SizeMB: g.PersistentDiskMB}, "create", store.BOSHDisks.Insert
 	}
-	d := &cf.BOSHDisk{DeploymentName: w.deployment.Name, Group: g.Name, Index: i.Index, AZ: i.AZ, SizeMB: g.PersistentDiskMB}
-	if err := store.BOSHDisks.Insert(w.tx, d); err != nil {
+	d.Group, d.Index, d.AZ, d.OrphanedAt = r.Group, r.Index, r.AZ, time.Time{}
+	if err := put(w.tx, d); err != nil {
 		return err
 	}
 	r.DiskGUID = d.GUID
-	return recordDisk(w.tx, w.deploy.task, "create", d, nil)
+	return recordDisk(w.tx, w.deploy.task, action, d, nil)
 }
 
-// checkDisk refuses to make a disk smaller that is there; a larger one it gets
-// when it starts. One that is wanted no longer is the instance's until that comes
-// up without it.
-func (w *rowWriter) checkDisk(r *cf.BOSHInstance, g *bosh.Group) error {
-	if r.DiskGUID == "" || g.PersistentDiskMB == 0 {
-		return nil
+// orphanFor returns the orphaned disk that an instance attaches, nil for none: of several
+// with its name one of its AZ, and of those the one that was orphaned last.
+func (w *rowWriter) orphanFor(r *cf.BOSHInstance, g *bosh.Group) (found *cf.BOSHDisk, err error) {
+	all, err := store.BOSHDisks.By(w.tx, "deployment_names", w.deployment.Name)
+	for _, d := range all {
+		if d.OrphanedAt.IsZero() || d.Group != r.Group || d.Index != r.Index || d.SizeMB > g.PersistentDiskMB {
+			continue
+		}
+		if here := d.AZ == r.AZ; found == nil || here && found.AZ != r.AZ || here == (found.AZ == r.AZ) && d.OrphanedAt.After(found.OrphanedAt) {
+			found = d
+		}
 	}
+	return found, err
+}
+
+// keepDisk gives the disk of an instance the name that this has now. It refuses to make
+// the disk smaller; a larger one the instance gets when it starts. One that is wanted no
+// longer is the instance's until that comes up without it.
+func (w *rowWriter) keepDisk(r *cf.BOSHInstance, g *bosh.Group) error {
 	d, err := store.BOSHDisks.Get(w.tx, r.DiskGUID)
-	if err == nil && g.PersistentDiskMB < d.SizeMB {
+	if err == nil && g.PersistentDiskMB > 0 && g.PersistentDiskMB < d.SizeMB {
 		err = fmt.Errorf("/instance_groups/name=%s/persistent_disk: the disk has %d MB and cannot become smaller, %d MB: keep the size, or delete the instance and its disk first", g.Name, d.SizeMB, g.PersistentDiskMB)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return w.nameDisk(r, d)
+}
+
+// nameDisk names a disk like its instance: an orphan is found by that.
+func (w *rowWriter) nameDisk(r *cf.BOSHInstance, d *cf.BOSHDisk) error {
+	if d.Group == r.Group && d.Index == r.Index && d.AZ == r.AZ {
+		return nil
+	}
+	d.Group, d.Index, d.AZ = r.Group, r.Index, r.AZ
+	return store.BOSHDisks.Update(w.tx, d)
 }
 
 // deleteUnwanted marks instances that are not in the manifest for deletion.
 func (w *rowWriter) deleteUnwanted() error {
-	for _, r := range w.rows {
-		r.Goal = cf.BOSHGone
-		if err := store.BOSHInstances.Update(w.tx, r); err != nil {
-			return err
+	for _, rows := range w.rows {
+		for _, r := range rows {
+			r.Goal = cf.BOSHGone
+			if err := store.BOSHInstances.Update(w.tx, r); err != nil {
+				return err
+			}
+			if r.DiskGUID == "" {
+				continue
+			}
+			d, err := store.BOSHDisks.Get(w.tx, r.DiskGUID)
+			if err == nil {
+				err = w.nameDisk(r, d)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
