@@ -131,6 +131,9 @@ func (s *Store) Quota() (method, why string) {
 	return string(m), why
 }
 
+// Emptied waits until the files of all that was removed before are deleted.
+func (s *Store) Emptied(ctx context.Context) error { return s.store.Trash.Emptied(ctx) }
+
 // Close waits for deletions and other work in the background. Mounts stay.
 func (s *Store) Close() error {
 	s.Layers.Close()

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cupola/rootfs/tree"
 )
 
 // Info is an image in the cache, for people.
@@ -104,6 +106,69 @@ func (s *Cache) GC(ctx context.Context, p Policy) (r Removed, err error) {
 		return s.sweep(ctx, used)
 	})
 	return r, err
+}
+
+// Unused lists the images that GC removes by a policy, the least recently used first. The bytes of each are those that its removal
+// gives back when the ones before it are removed, too: images share layers.
+func (s *Cache) Unused(ctx context.Context, p Policy) (all []tree.Unused, err error) {
+	paths := map[string][]string{}
+	s.mu.Lock()
+	err = s.store.Collect(func(used func(string) bool) error {
+		all, paths, err = s.unused(used, p)
+		return err
+	})
+	s.mu.Unlock()
+	for n := range all { // without the lock, which containers that start wait for
+		if err != nil {
+			return nil, err
+		}
+		all[n].Bytes, err = tree.DiskBytes(ctx, paths[all[n].Name]...)
+	}
+	return all, err
+}
+
+// unused finds what Unused lists, and by digest the paths that only this image and those before it name.
+func (s *Cache) unused(used func(string) bool, p Policy) (all []tree.Unused, paths map[string][]string, err error) {
+	records, err := s.records()
+	if err != nil {
+		return nil, nil, err
+	}
+	infos, err := s.list(used)
+	if err != nil {
+		return nil, nil, err
+	}
+	going, sum := map[string]time.Time{}, int64(0)
+	for _, i := range infos {
+		if sum += i.DiskBytes; p.removes(i, sum) {
+			going[i.Digest] = i.Used
+			sum -= i.DiskBytes
+		}
+	}
+	paths, named := map[string][]string{}, map[string]bool{}
+	name := func(c record) (added []string) {
+		for dir, names := range map[string][]string{"chains": c.Chains, "oci": c.Blobs} {
+			for _, n := range names {
+				if path := s.store.Path(dir, n); !named[path] {
+					named[path] = true
+					added = append(added, path)
+				}
+			}
+		}
+		return added
+	}
+	for _, c := range records {
+		if _, goes := going[c.Digest]; !goes {
+			name(c.record)
+		}
+	}
+	for _, c := range records { // the most recently used first, which keeps what it shares for longest
+		if at, goes := going[c.Digest]; goes {
+			paths[c.Digest] = append(name(c.record), s.recordPath(c.Digest))
+			all = append(all, tree.Unused{Name: c.Digest, Used: at})
+		}
+	}
+	slices.Reverse(all)
+	return all, paths, nil
 }
 
 // drop removes the record of an image that a policy removes.

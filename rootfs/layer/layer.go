@@ -12,8 +12,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"cupola/rootfs/internal/store"
 	"cupola/rootfs/tree"
@@ -95,6 +97,7 @@ func (s *Cache) Tree(l Layer) string { return filepath.Join(Dir, l.key(s.store.I
 func (s *Cache) Unpack(ctx context.Context, l Layer) (tree.Mark, error) {
 	key := l.key(s.store.IDs)
 	if m, err := tree.ReadMark(s.store.Path(Dir, key)); err == nil {
+		s.touch(key)
 		return m, nil
 	}
 	f := s.join(l, key)
@@ -105,6 +108,12 @@ func (s *Cache) Unpack(ctx context.Context, l Layer) (tree.Mark, error) {
 		s.leave(f, key)
 		return tree.Mark{}, context.Cause(ctx)
 	}
+}
+
+// touch notes that a layer is used now.
+func (s *Cache) touch(key string) {
+	now := time.Now()
+	_ = os.Chtimes(s.store.Path(Dir, key), now, now) // it only ages the layer early
 }
 
 func (s *Cache) join(l Layer, key string) *flight {
@@ -242,6 +251,36 @@ func layerDirs(l Layer) []tree.Node {
 // Prune deletes the unpacked layers whose archive's digest keep does not want, except for those that a container uses. They can
 // be unpacked again from their archives at any time.
 func (s *Cache) Prune(ctx context.Context, keep func(digest string) bool) error {
+	return s.remove(ctx, func(key string) bool {
+		digest, _, ok := strings.Cut(key, "-")
+		return ok && !keep(digest)
+	})
+}
+
+// Unused lists the unpacked layers that no container uses.
+func (s *Cache) Unused(ctx context.Context) ([]tree.Unused, error) {
+	inUse := map[string]bool{}
+	if err := s.store.Collect(func(used func(string) bool) error {
+		entries, err := os.ReadDir(s.store.Path(Dir))
+		for _, e := range entries {
+			inUse[e.Name()] = used(e.Name())
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	return tree.List(ctx, s.store.Path(Dir), func(key string, _ time.Time) bool {
+		used, known := inUse[key]
+		return used || !known || isPartial(key)
+	})
+}
+
+// Remove deletes unpacked layers by their names, except for those that a container uses by now.
+func (s *Cache) Remove(ctx context.Context, keys []string) error {
+	return s.remove(ctx, func(key string) bool { return slices.Contains(keys, key) })
+}
+
+func (s *Cache) remove(ctx context.Context, goes func(key string) bool) error {
 	entries, err := os.ReadDir(s.store.Path(Dir))
 	if err != nil {
 		return err
@@ -252,8 +291,7 @@ func (s *Cache) Prune(ctx context.Context, keep func(digest string) bool) error 
 				return ctx.Err()
 			}
 			key := e.Name()
-			digest, _, ok := strings.Cut(key, "-")
-			if !ok || strings.HasPrefix(key, ".") || used(key) || keep(digest) {
+			if isPartial(key) || used(key) || !goes(key) {
 				continue
 			}
 			if err := s.store.Trash.Put(s.store.Path(Dir, key)); err != nil {
@@ -263,3 +301,6 @@ func (s *Cache) Prune(ctx context.Context, keep func(digest string) bool) error 
 		return nil
 	})
 }
+
+// isPartial reports whether a layer is still being unpacked.
+func isPartial(key string) bool { return strings.HasPrefix(key, ".") }

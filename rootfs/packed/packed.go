@@ -321,3 +321,16 @@ var ErrNotFound = errors.New("there is no such image, or it has been taken away 
 func (s *Images) Sweep(ctx context.Context) error {
 	return s.store.Sweep(ctx, Dir, func(_ string, age time.Duration) bool { return age < maxAge })
 }
+
+// leastAge is how long what was packed stays in any case: a client may fetch it now.
+const leastAge = time.Hour
+
+// Unused lists the files that nobody asked for in the last hour.
+func (s *Images) Unused(ctx context.Context) ([]tree.Unused, error) {
+	return tree.List(ctx, s.store.Path(Dir), func(_ string, used time.Time) bool { return time.Since(used) < leastAge })
+}
+
+// Remove deletes files by their names, except for those that somebody asked for by now.
+func (s *Images) Remove(ctx context.Context, names []string) error {
+	return s.store.Sweep(ctx, Dir, func(name string, age time.Duration) bool { return age < leastAge || !slices.Contains(names, name) })
+}

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -22,6 +23,7 @@ type Trash struct {
 	mu       sync.Mutex
 	sweeping bool
 	again    bool
+	swept    chan struct{}   // closed when the sweep under way ends
 	scratch  map[string]bool // names of directories in use
 }
 
@@ -51,7 +53,7 @@ func (t *Trash) Sweep() {
 	if t.sweeping {
 		return
 	}
-	t.sweeping = true
+	t.sweeping, t.swept = true, make(chan struct{})
 	t.bg.Go(fault.Func("rootfs", t.run))
 }
 
@@ -105,8 +107,26 @@ func (t *Trash) run() {
 func (t *Trash) more() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sweeping, t.again = t.again, false
+	if t.sweeping, t.again = t.again, false; !t.sweeping {
+		close(t.swept)
+	}
 	return t.sweeping
+}
+
+// Emptied waits until the files of all that was put into the trash before are deleted.
+func (t *Trash) Emptied(ctx context.Context) error {
+	t.mu.Lock()
+	sweeping, swept := t.sweeping, t.swept
+	t.mu.Unlock()
+	if !sweeping {
+		return nil
+	}
+	select {
+	case <-swept:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Wait waits for deletions under way.

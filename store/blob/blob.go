@@ -203,7 +203,7 @@ func (s *Store) Prune(ctx context.Context, keep map[string]bool, grace time.Dura
 		if d.IsDir() || !digestPattern.MatchString(d.Name()) || keep[d.Name()] {
 			return nil
 		}
-		gone, err := s.removeOld(p, grace)
+		gone, err := s.removeOld(p, grace, s.opened)
 		if gone {
 			removed++
 		}
@@ -215,13 +215,37 @@ func (s *Store) Prune(ctx context.Context, keep map[string]bool, grace time.Dura
 	return removed, err
 }
 
-// removeOld removes a file, unless it was put there within the grace.
-func (s *Store) removeOld(p string, grace time.Duration) (bool, error) {
+// Stat describes the file of a blob, whatever it holds. Its time is when the blob was
+// kept last, by the machine's clock.
+func (s *Store) Stat(digest string) (fs.FileInfo, error) {
+	if !digestPattern.MatchString(digest) {
+		return nil, fmt.Errorf("blob %q: %w", digest, fs.ErrNotExist)
+	}
+	return os.Stat(s.path(digest))
+}
+
+// Remove removes a blob that no row names any longer and that may be lost at any time,
+// unless this Store kept it within the grace. Unlike Prune it takes no account of what
+// was kept before Open.
+func (s *Store) Remove(digest string, grace time.Duration) (bool, error) {
+	if !digestPattern.MatchString(digest) {
+		return false, nil
+	}
+	gone, err := s.removeOld(s.path(digest), grace, time.Time{})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return gone, err
+}
+
+// removeOld removes a file, unless it was put there within the grace. before is when
+// those count as kept that are not known to be.
+func (s *Store) removeOld(p string, grace time.Duration, before time.Time) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok := s.kept[filepath.Base(p)]
 	if !ok {
-		at = s.opened
+		at = before
 	}
 	if time.Since(at) <= grace {
 		return false, nil
