@@ -33,6 +33,12 @@ func (buildCaches) ClearOf(tx *Tx, appGUID string) error {
 	return err
 }
 
+// Drop forgets the build caches that are one blob.
+func (buildCaches) Drop(tx *Tx, digest string) error {
+	_, err := tx.exec("DELETE FROM build_caches WHERE digest = ?", digest)
+	return err
+}
+
 // Clear forgets all build caches.
 func (buildCaches) Clear(tx *Tx) error {
 	_, err := tx.exec("DELETE FROM build_caches")
