@@ -115,6 +115,7 @@ func (d *daemon) admin() *admin.Daemon {
 	x := d.executor
 	a := &admin.Daemon{Dir: x.Dir, Store: x.Store, Blobs: x.Blobs, Volumes: x.Volumes, Stacks: x.Stacks, Keys: d.faces.UAA.Keys, Cell: x.Cell, Network: x.Network, Invite: d.faces.Invite, Log: d.Log}
 	a.OpenOffsite(d.Backups, d.Version)
+	a.OpenDisk(d.LowWater())
 	return a
 }
 

@@ -45,6 +45,7 @@ type cli struct {
 	Open        openCmd           `cmd:"" help:"Open the web console in a browser, logged in."`
 	Doctor      doctorCmd         `cmd:""`
 	Status      machine.StatusCmd `cmd:"" help:"Show the daemon and its machine on one screen."`
+	Disk        machine.DiskCmd   `cmd:"" help:"Show what takes room in the data directory, and delete caches."`
 	Alerts      machine.AlertsCmd `cmd:"" help:"List alerts; say where they are sent, what they are about, and silence them."`
 	Credentials credentialsCmd    `cmd:"" help:"Print the admin password."`
 	TokenKeys   tokenKeysCmd      `cmd:"" help:"List and rotate the keys that sign users' tokens."`

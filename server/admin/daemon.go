@@ -11,7 +11,9 @@ import (
 	"cupola/server/admin/backup"
 	"cupola/server/admin/collect"
 	"cupola/server/admin/database"
+	"cupola/server/admin/disk"
 	"cupola/server/admin/leak"
+	"cupola/server/admin/lowwater"
 	"cupola/server/admin/offsite"
 	"cupola/server/admin/stack"
 	"cupola/server/databroker"
@@ -34,6 +36,7 @@ type Daemon struct {
 	Network *network.Network
 	Invite  Inviter
 	Offsite *offsite.Keeper
+	Disk    *disk.Keeper
 	Log     *slog.Logger
 }
 
@@ -44,6 +47,13 @@ func (d *Daemon) leaks() leak.Finder     { return leak.Running(d.Cell, d.Network
 func (d *Daemon) inviter() Inviter { return d.Invite }
 
 func (d *Daemon) offsite() *offsite.Keeper { return d.Offsite }
+
+func (d *Daemon) disk() *disk.Keeper { return d.Disk }
+
+// OpenDisk opens what measures the data directory and deletes caches.
+func (d *Daemon) OpenDisk(mark lowwater.Mark) {
+	d.Disk = &disk.Keeper{Dir: d.Dir, Blobs: d.Blobs, Stacks: d.Stacks, Mark: mark}
+}
 
 // OpenOffsite opens what makes backups away from this machine.
 func (d *Daemon) OpenOffsite(f offsite.Flags, version string) {
@@ -63,11 +73,12 @@ func (d *Daemon) dataServices() databroker.Status {
 }
 
 // Start does in a group, until live ends, what no operator needs to ask for: it
-// deletes garbage, copies the database, makes backups, and answers other commands of cupola. It
-// calls listening when they can reach it.
+// deletes garbage, and caches where the disk is short, copies the database, makes backups, and answers
+// other commands of cupola. It calls listening when they can reach it.
 func (d *Daemon) Start(live context.Context, group *fault.Group, listening func()) {
 	c := collect.Collector{Blobs: d.Blobs, Stacks: d.Stacks}
 	group.Go(fault.Loop(live, "tidy", c.Run))
+	group.Go(fault.Loop(live, "disk", d.Disk.Watch))
 	group.Go(fault.Loop(live, "database", d.database().Run))
 	group.Go(fault.Loop(live, "offsite", d.Offsite.Run))
 	group.Go(fault.Loop(live, "control", func(ctx context.Context) error { return d.serve(ctx, listening) }))

@@ -11,7 +11,9 @@ import (
 	"cupola/runtime/container"
 	"cupola/server/admin/backup"
 	"cupola/server/admin/database"
+	"cupola/server/admin/disk"
 	"cupola/server/admin/leak"
+	"cupola/server/admin/lowwater"
 	"cupola/server/admin/stack"
 	"cupola/server/cells"
 	"cupola/server/databroker"
@@ -81,6 +83,16 @@ func (o *opener) backup(ctx context.Context) (m *backup.Maker, err error) {
 	}
 	o.Blobs, err = o.Dir.Blobs()
 	return o.Daemon.backup(), err
+}
+
+func (o *opener) disk(ctx context.Context) (*disk.Keeper, error) {
+	_, err := o.stacks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.Blobs, err = o.Dir.Blobs()
+	o.OpenDisk(lowwater.Mark{})
+	return o.Disk, err
 }
 
 func (o *opener) dataServices(ctx context.Context) (databroker.Status, error) {

@@ -10,6 +10,7 @@ import (
 	"cupola/rootfs/image"
 	"cupola/server/admin/backup"
 	"cupola/server/admin/database"
+	"cupola/server/admin/disk"
 	"cupola/server/admin/leak"
 	"cupola/server/admin/offsite"
 	"cupola/server/admin/stack"
@@ -70,6 +71,10 @@ var (
 		(*opener).leaks, (*Daemon).leaks, question(leak.Finder.Find)}
 	Backup = Transfer[*backup.Maker, backup.Options]{about{"backup", "Back up a daemon's data to one file; the daemon may run meanwhile."},
 		(*opener).backup, (*Daemon).backup, (*backup.Maker).Write}
+	DiskList = Operation[*disk.Keeper, None, disk.Usage]{about{"disk list", "List what takes room in the data directory, and how much of it can be reclaimed."},
+		(*opener).disk, (*Daemon).disk, question((*disk.Keeper).Usage)}
+	DiskReclaim = Operation[*disk.Keeper, disk.ReclaimRequest, []disk.Reclaimed]{about{"disk reclaim", "Delete caches that nothing uses, the longest unused first."},
+		(*opener).disk, (*Daemon).disk, quick((*disk.Keeper).Reclaim)}
 	BackupsStatus = Operation[*offsite.Keeper, None, []offsite.Status]{about{"backups status", "Show the last and the next backup away from this machine."},
 		nil, (*Daemon).offsite, question((*offsite.Keeper).Statuses)}
 	BackupsRun = Operation[*offsite.Keeper, offsite.RunRequest, []offsite.Status]{about{"backups run", "Make a backup away from this machine now."},
@@ -86,7 +91,7 @@ type Listed interface {
 // Table lists all operations.
 func Table() []Listed {
 	return []Listed{StackList, StackBuild, StackImport, StackPull, StackInspect, StackExport, StackGC, StackRemove,
-		KeyList, KeyRotate, Open, BrokerStatus, CheckDatabase, Leaks, Backup, BackupsStatus, BackupsRun}
+		KeyList, KeyRotate, Open, BrokerStatus, CheckDatabase, Leaks, Backup, DiskList, DiskReclaim, BackupsStatus, BackupsRun}
 }
 
 // FindLeaks lists what is in the kernel or on disk and belongs to nothing: of the

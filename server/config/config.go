@@ -18,6 +18,7 @@ import (
 
 	"cupola/runtime/container"
 	"cupola/server/acme"
+	"cupola/server/admin/lowwater"
 	"cupola/server/admin/offsite"
 	"cupola/server/bbs"
 	"cupola/server/cells"
@@ -60,6 +61,7 @@ type Config struct {
 	DataServices     []string       `name:"data-services" help:"Services of the built-in broker: postgres, redis, files; disabled by default. Requires the stack that 'cupola broker prepare' builds." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
 	ServiceBackups   int            `help:"Number of backups to keep of each instance of the built-in broker; the oldest ones beyond it are deleted." default:"7" env:"CUPOLA_SERVICE_BACKUPS" placeholder:"N"`
 	Backups          offsite.Flags  `embed:""`
+	DiskLowWater     string         `help:"Free space of the data directory's disk below which the daemon deletes caches, the longest unused first: a part like 5%, a size like 10G, or 'off'; by default 5%, at most 10G." env:"CUPOLA_DISK_LOW_WATER" placeholder:"SIZE"`
 	MaxBindings      int            `name:"max-service-bindings" help:"Maximum number of bindings of an app to one service instance; two or more allow rotation." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
 	InstanceCertLife time.Duration  `help:"Lifetime of instance identity certificates. They are renewed 30 minutes before they expire, or a quarter of the lifetime if that is less." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
 	InstanceTLS      string         `name:"instance-tls" help:"TLS ports of instances (61001 and up, 61443 between containers): 'on', 'off', or 'mutual', where clients must show a certificate." default:"on" env:"CUPOLA_INSTANCE_TLS" placeholder:"MODE"`
@@ -115,7 +117,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.checkSleep(), c.checkEngine(), c.checkSecrets(), c.Backups.Check())
+	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.checkSleep(), c.checkEngine(), c.checkSecrets(), c.Backups.Check(), c.checkLowWater())
 }
 
 // setDefaults gives the fields that are empty what their tags say.
@@ -223,6 +225,19 @@ func (c *Config) checkSleep() error {
 		}
 	}
 	return nil
+}
+
+func (c *Config) checkLowWater() error {
+	if _, err := lowwater.Parse(c.DiskLowWater); err != nil {
+		return fmt.Errorf("--disk-low-water: %w", err)
+	}
+	return nil
+}
+
+// LowWater is the free space below which caches are deleted.
+func (c *Config) LowWater() lowwater.Mark {
+	m, _ := lowwater.Parse(c.DiskLowWater) // Validate has read it
+	return m
 }
 
 func (c *Config) checkEngine() error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"cupola/rootfs/reference"
 	"cupola/rootfs/stack"
 	"cupola/rootfs/system"
+	"cupola/rootfs/tree"
 	"cupola/server/admin/steps"
 	"cupola/server/images"
 	"cupola/store"
@@ -232,4 +234,25 @@ func (l *Library) Collect(ctx context.Context, g GCRequest) (image.Removed, erro
 		return image.Removed{}, err
 	}
 	return l.Roots.Images.GC(ctx, image.Policy{Keep: func(digest string) bool { return pinned[digest] }, OlderThan: g.OlderThan, MaxBytes: g.MaxMB << 20, All: g.All, DryRun: g.DryRun})
+}
+
+// UnusedImages lists the images that Collect removes if all are to go, the least recently used first.
+func (l *Library) UnusedImages(ctx context.Context) ([]tree.Unused, error) {
+	pinned, err := l.Pinned(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l.Roots.Images.Unused(ctx, image.Policy{Keep: func(digest string) bool { return pinned[digest] }, All: true})
+}
+
+// RemoveImages removes some of these by their digests, unless something needs them by now.
+func (l *Library) RemoveImages(ctx context.Context, digests []string) error {
+	l.GC.Lock()
+	defer l.GC.Unlock()
+	pinned, err := l.Pinned(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = l.Roots.Images.GC(ctx, image.Policy{Keep: func(digest string) bool { return pinned[digest] || !slices.Contains(digests, digest) }, All: true})
+	return err
 }

@@ -1,0 +1,173 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"cupola/rootfs/tree"
+	"cupola/server/admin/lowwater"
+	"cupola/server/admin/stack"
+	"cupola/server/datadir"
+	"cupola/store"
+	"cupola/store/blob"
+)
+
+// Keeper knows what takes room in a data directory.
+type Keeper struct {
+	Dir    *datadir.Dir
+	Blobs  *blob.Store
+	Stacks *stack.Library
+	Mark   lowwater.Mark
+
+	turn sync.Mutex // held while caches are deleted
+}
+
+// Usage is what takes room.
+type Usage struct {
+	Path     string `json:"path"`
+	Total    uint64 `json:"total_bytes"` // of the file system
+	Free     uint64 `json:"free_bytes"`
+	LowWater uint64 `json:"low_water_bytes"` // with less free, the daemon deletes caches; 0: never
+	Areas    []Area `json:"areas"`
+}
+
+// Area is one kind of what takes room.
+type Area struct {
+	Name        string `json:"name"`
+	Bytes       int64  `json:"bytes"`
+	Reclaimable int64  `json:"reclaimable_bytes"` // what 'cupola disk reclaim' deletes now
+	Note        string `json:"note,omitempty"`
+}
+
+// Usage measures all of the data directory.
+func (k *Keeper) Usage(ctx context.Context) (u Usage, err error) {
+	u.Path = k.Dir.Path()
+	if u.Total, u.Free, err = space(u.Path); err != nil {
+		return u, err
+	}
+	u.LowWater = k.Mark.Of(u.Total)
+	if u.Areas, err = k.blobAreas(ctx); err != nil {
+		return u, err
+	}
+	for _, d := range directories {
+		var paths []string
+		for _, dir := range d.dirs {
+			paths = append(paths, k.Dir.Path(dir))
+		}
+		n, err := tree.DiskBytes(ctx, paths...)
+		if err != nil {
+			return u, err
+		}
+		u.Areas = append(u.Areas, Area{Name: d.name, Bytes: n, Note: d.note})
+	}
+	rest, err := k.rest(ctx)
+	if err != nil {
+		return u, err
+	}
+	u.Areas = append(u.Areas, rest)
+	return u, k.markReclaimable(ctx, u.Areas)
+}
+
+func space(path string) (total, free uint64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return 0, 0, err
+	}
+	size := uint64(st.Bsize) //nolint:gosec // it is not negative
+	return st.Blocks * size, st.Bavail * size, nil
+}
+
+// directories are the areas that are directories.
+var directories = []struct {
+	name, note string
+	dirs       []string
+}{
+	{images, "", []string{"rootfs/images", "rootfs/oci", "rootfs/chains"}},
+	{unpacked, "", []string{"rootfs/layers"}},
+	{packed, "deleted after a day", []string{"rootfs/packed"}},
+	{"stacks", "'cupola stack rm' removes one", []string{"rootfs/stacks"}},
+	{"instances' disks", "deleted with the instances", []string{"rootfs/run", "rootfs/templates"}},
+	{"service data", "deleted with service instances and deployments", []string{datadir.Volumes}},
+	{"logs", "limited by the daemon", []string{"logs", "logs.gob", "packaging"}},
+	{"archives by URL", "of Diego's clients, at most 10 GB", []string{"artifacts"}},
+	{"git repositories", "deleted with their apps", []string{"git"}},
+	{"database", "", []string{"db/" + store.DatabaseFile, "db/" + store.DatabaseFile + "-wal"}},
+	{"backups", "of the database, limited by the daemon", []string{datadir.DatabaseCopies}},
+}
+
+// elsewhere are the directories of which parts are other areas.
+var elsewhere = []string{"rootfs", "db"}
+
+// rest measures what no other area has.
+func (k *Keeper) rest(ctx context.Context) (a Area, err error) {
+	a = Area{Name: "other", Note: "programs in containers, keys, what is being deleted"}
+	known := []string{"blobs"}
+	for _, d := range directories {
+		known = append(known, d.dirs...)
+	}
+	var paths []string
+	for _, dir := range append([]string{""}, elsewhere...) {
+		entries, err := os.ReadDir(k.Dir.Path(dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return a, err
+		}
+		for _, e := range entries {
+			name := e.Name()
+			if dir != "" {
+				name = dir + "/" + name
+			}
+			if !slices.Contains(known, name) && !slices.Contains(elsewhere, name) {
+				paths = append(paths, k.Dir.Path(name))
+			}
+		}
+	}
+	a.Bytes, err = tree.DiskBytes(ctx, paths...)
+	return a, err
+}
+
+// blobAreas measures the blobs by what names them first.
+func (k *Keeper) blobAreas(ctx context.Context) (all []Area, err error) {
+	kinds, err := k.kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]bool{}
+	var sum int64
+	for _, kind := range kinds {
+		a := Area{Name: kind.Name}
+		for _, digest := range kind.Digests {
+			if info, err := k.Blobs.Stat(digest); err == nil && !named[digest] {
+				named[digest] = true
+				a.Bytes += tree.Allocated(info)
+			}
+		}
+		sum += a.Bytes
+		all = append(all, a)
+	}
+	total, err := tree.DiskBytes(ctx, k.Dir.Path("blobs"))
+	return append(all, Area{Name: "unnamed blobs", Bytes: max(total-sum, 0), Note: "the daemon deletes them ten minutes after their last use"}), err
+}
+
+// markReclaimable says of which areas something can be deleted.
+func (k *Keeper) markReclaimable(ctx context.Context, areas []Area) error {
+	for _, c := range k.caches() {
+		unused, err := c.unused(ctx)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(areas, func(a Area) bool { return a.Name == c.name })
+		for _, u := range unused {
+			areas[at].Reclaimable += u.Bytes
+		}
+		if areas[at].Reclaimable > 0 {
+			areas[at].Note = c.cost
+		}
+	}
+	return nil
+}
