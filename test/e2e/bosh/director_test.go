@@ -44,19 +44,25 @@ func startDirector(t *testing.T) *directorDaemon {
 	if err := os.CopyFS(d.dir, os.DirFS("testdata/release")); err != nil {
 		t.Fatal(err)
 	}
-	at, err := os.ReadFile(filepath.Join(d.Dir, "director"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	ca, err := os.ReadFile(filepath.Join(d.Dir, "ca.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
-	d.url = strings.TrimSpace(string(at))
 	d.http = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	d.find()
 	return d
+}
+
+// find reads where the director is; after a start of the daemon it is elsewhere.
+func (d *directorDaemon) find() {
+	d.T.Helper()
+	at, err := os.ReadFile(filepath.Join(d.Dir, "director"))
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	d.url = strings.TrimSpace(string(at))
 }
 
 // login gets a token as the bosh CLI does, from the UAA that the director names.
@@ -294,6 +300,9 @@ func (d *directorDaemon) directorDeploys(t *testing.T) {
 type instanceInfo struct {
 	JobName   string `json:"job_name"`
 	ID        string
+	Index     int
+	AZ        string
+	Bootstrap bool
 	JobState  string `json:"job_state"`
 	State     string
 	VMCID     string   `json:"vm_cid"`
