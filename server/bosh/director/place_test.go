@@ -130,11 +130,12 @@ func azLoop(t *testing.T) *Loop {
 	return l
 }
 
-func azManifest(instances int, azs string) string {
+// azManifest is the manifest of db; from are the groups that its only one was before.
+func azManifest(instances int, azs string, from ...string) string {
 	return fmt.Sprintf(`name: db
 releases: [{name: r, version: 1, url: h.example/o, stemcell: {os: o, version: 1}}]
 update: {max_in_flight: 10}
-instance_groups: [{name: g, instances: %d, azs: [%s], persistent_disk: 10, jobs: [{name: j, release: r, properties: {quarks: {bpm: {processes: []}}}}]}]`, instances, azs)
+instance_groups: [{name: g, instances: %d, azs: [%s], migrated_from: [%s], persistent_disk: 10, jobs: [{name: j, release: r, properties: {quarks: {bpm: {processes: []}}}}]}]`, instances, azs, strings.Join(from, ", "))
 }
 
 // placed are the instances of db, with the GUIDs of instance and disk, and the orphaned
@@ -164,12 +165,12 @@ func placed(t *testing.T, l *Loop) (instances, orphans []string) {
 	return instances, orphans
 }
 
-// deployAZs deploys db, and returns what the task said, GUIDs left out.
-func deployAZs(t *testing.T, l *Loop, instances int, azs string) (said []string) {
+// deployAZs deploys db, and returns what the task said of names and disks.
+func deployAZs(t *testing.T, l *Loop, instances int, azs string, from ...string) (said []string) {
 	t.Helper()
 	var task *cf.BOSHTask
 	write(t, l, func(tx *store.Tx) (err error) {
-		task, err = Ask(tx, "db", "admin", Deploy, Order{Manifest: azManifest(instances, azs)})
+		task, err = Ask(tx, "db", "admin", Deploy, Order{Manifest: azManifest(instances, azs, from...)})
 		return err
 	})
 	move(t, l)
@@ -249,5 +250,32 @@ func TestEarlierPlacementWhole(t *testing.T) {
 	want = []string{"0 z2 z2-4 disk-z2-4", "1 z3 z1-0 disk-z1-0", "2 z2 z2-3 disk-z2-3", "3 z3 z1-2 disk-z1-2", "4 z2 z2-5 disk-z2-5", "5 z3 z1-1 disk-z1-1"}
 	if diff := gocmp.Diff(want, instances); diff != "" || len(orphans) > 0 {
 		t.Errorf("with another AZ: orphans %q, instances (-want +got):\n%s", orphans, diff)
+	}
+}
+
+// TestMigratedOverAZs makes one group of two, each of which was in an AZ.
+func TestMigratedOverAZs(t *testing.T) {
+	l := azLoop(t)
+	write(t, l, func(tx *store.Tx) error {
+		rows, err := store.BOSHInstances.By(tx, "deployment_guids", "db")
+		for _, r := range rows {
+			r.Group, r.Index = "g-"+r.AZ, r.Index%3
+			err = errors.Join(err, store.BOSHInstances.Update(tx, r))
+		}
+		return err
+	})
+	said := deployAZs(t, l, 6, "z1, z2", "g-z1", "g-z2")
+	instances, orphans := placed(t, l)
+	for _, diff := range []string{
+		gocmp.Diff([]string{"0 z1 z1-0 disk-z1-0", "1 z2 z2-4 disk-z2-4", "2 z1 z1-2 disk-z1-2", "3 z2 z2-3 disk-z2-3", "4 z1 z1-1 disk-z1-1", "5 z2 z2-5 disk-z2-5"}, instances),
+		gocmp.Diff([]string(nil), orphans),
+		gocmp.Diff([]string{
+			"Renaming instances g: g-z1/0 (z1-0) becomes g/0", "Renaming instances g: g-z1/1 (z1-1) becomes g/4", "Renaming instances g: g-z1/2 (z1-2) becomes g/2",
+			"Renaming instances g: g-z2/0 (z2-3) becomes g/3", "Renaming instances g: g-z2/1 (z2-4) becomes g/1", "Renaming instances g: g-z2/2 (z2-5) becomes g/5",
+		}, said),
+	} {
+		if diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }
