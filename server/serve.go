@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"cupola/runtime/fault"
 	"cupola/server/admin"
+	"cupola/server/admin/support"
 	"cupola/server/bulkhead"
 	"cupola/server/config"
 	"cupola/server/front"
@@ -37,6 +39,8 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 	if err := errors.Join(c.Validate(), admin.NeedRoot()); err != nil {
 		return err
 	}
+	said := &support.Log{}
+	c.Log = slog.New(said.Handler(c.Log.Handler()))
 	bulkhead.ProtectMemory(c.Log)
 	// Clients that come while the parts are opened wait in the listeners.
 	bound, err := (&front.Binder{HTTP: &c.HTTP, HTTPS: &c.HTTPS, SSH: &c.SSH, BBS: &c.BBS, Director: &c.Director, Metrics: &c.Metrics, Segments: c.SegmentListeners(), Held: c.Listeners, Log: c.Log}).Listen(ctx)
@@ -51,7 +55,7 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 		return errors.Join(err, bound.Close())
 	}
 	defer d.close()
-	d.operations = d.admin()
+	d.operations = d.admin(said)
 	d.faces.Operations = d.operations.Remote()
 	if err := d.faces.Listen(live, bound); err != nil {
 		return errors.Join(err, bound.Close())

@@ -18,3 +18,20 @@ func (tx *Tx) Tally() (t Tally, err error) {
 		&t.Stagings, &t.ActiveDeployments, &t.WaitingJobs, &t.ServiceInstances)
 	return t, err
 }
+
+// CountAll counts the rows of every table, by its name.
+func (tx *Tx) CountAll() (map[string]int64, error) {
+	names, err := tx.texts("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]int64{}
+	for _, name := range names {
+		var n int64
+		if err := tx.sql.QueryRowContext(tx.ctx, `SELECT count(*) FROM "`+name+`"`).Scan(&n); err != nil {
+			return nil, err
+		}
+		all[name] = n
+	}
+	return all, nil
+}

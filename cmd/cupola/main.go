@@ -37,19 +37,20 @@ type cli struct {
 	Config kong.ConfigFlag `help:"Read flags from this YAML file; its keys are the flags' names." placeholder:"FILE" env:"CUPOLA_CONFIG"`
 	Debug  bool            `help:"Log debug messages." env:"CUPOLA_DEBUG"`
 
-	Serve       serveCmd          `cmd:"" help:"Run the daemon."`
-	Demo        demoCmd           `cmd:"" help:"Start a temporary daemon, push an app from source and show its page."`
-	Push        push.Cmd          `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
-	Git         push.GitCmd       `cmd:"" help:"Deploy with git push: print or add an app's remote."`
-	SSHKeys     push.SSHKeysCmd   `cmd:"" name:"ssh-keys" help:"Register the public keys by which you push over SSH."`
-	Open        openCmd           `cmd:"" help:"Open the web console in a browser, logged in."`
-	Doctor      doctorCmd         `cmd:""`
-	Status      machine.StatusCmd `cmd:"" help:"Show the daemon and its machine on one screen."`
-	Disk        machine.DiskCmd   `cmd:"" help:"Show what takes room in the data directory, and delete caches."`
-	Alerts      machine.AlertsCmd `cmd:"" help:"List alerts; say where they are sent, what they are about, and silence them."`
-	Credentials credentialsCmd    `cmd:"" help:"Print the admin password."`
-	TokenKeys   tokenKeysCmd      `cmd:"" help:"List and rotate the keys that sign users' tokens."`
-	Stack       stacks.Cmd        `cmd:"" help:"List, build, import, pull and remove stacks."`
+	Serve       serveCmd           `cmd:"" help:"Run the daemon."`
+	Demo        demoCmd            `cmd:"" help:"Start a temporary daemon, push an app from source and show its page."`
+	Push        push.Cmd           `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
+	Git         push.GitCmd        `cmd:"" help:"Deploy with git push: print or add an app's remote."`
+	SSHKeys     push.SSHKeysCmd    `cmd:"" name:"ssh-keys" help:"Register the public keys by which you push over SSH."`
+	Open        openCmd            `cmd:"" help:"Open the web console in a browser, logged in."`
+	Doctor      doctorCmd          `cmd:""`
+	Status      machine.StatusCmd  `cmd:"" help:"Show the daemon and its machine on one screen."`
+	Disk        machine.DiskCmd    `cmd:"" help:"Show what takes room in the data directory, and delete caches."`
+	Support     machine.SupportCmd `cmd:"" name:"support-bundle"`
+	Alerts      machine.AlertsCmd  `cmd:"" help:"List alerts; say where they are sent, what they are about, and silence them."`
+	Credentials credentialsCmd     `cmd:"" help:"Print the admin password."`
+	TokenKeys   tokenKeysCmd       `cmd:"" help:"List and rotate the keys that sign users' tokens."`
+	Stack       stacks.Cmd         `cmd:"" help:"List, build, import, pull and remove stacks."`
 
 	Backup  backups.Cmd        `cmd:""`
 	Verify  backups.VerifyCmd  `cmd:""`

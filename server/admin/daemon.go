@@ -13,9 +13,9 @@ import (
 	"cupola/server/admin/database"
 	"cupola/server/admin/disk"
 	"cupola/server/admin/leak"
-	"cupola/server/admin/lowwater"
 	"cupola/server/admin/offsite"
 	"cupola/server/admin/stack"
+	"cupola/server/admin/support"
 	"cupola/server/databroker"
 	"cupola/server/datadir"
 	"cupola/server/uaa"
@@ -37,6 +37,7 @@ type Daemon struct {
 	Invite  Inviter
 	Offsite *offsite.Keeper
 	Disk    *disk.Keeper
+	Support *support.Source
 	Log     *slog.Logger
 }
 
@@ -50,10 +51,7 @@ func (d *Daemon) offsite() *offsite.Keeper { return d.Offsite }
 
 func (d *Daemon) disk() *disk.Keeper { return d.Disk }
 
-// OpenDisk opens what measures the data directory and deletes caches.
-func (d *Daemon) OpenDisk(mark lowwater.Mark) {
-	d.Disk = &disk.Keeper{Dir: d.Dir, Blobs: d.Blobs, Stacks: d.Stacks, Mark: mark}
-}
+func (d *Daemon) support() *support.Source { return d.Support }
 
 // OpenOffsite opens what makes backups away from this machine.
 func (d *Daemon) OpenOffsite(f offsite.Flags, version string) {

@@ -13,8 +13,8 @@ import (
 	"cupola/server/admin/database"
 	"cupola/server/admin/disk"
 	"cupola/server/admin/leak"
-	"cupola/server/admin/lowwater"
 	"cupola/server/admin/stack"
+	"cupola/server/admin/support"
 	"cupola/server/cells"
 	"cupola/server/databroker"
 	"cupola/server/datadir"
@@ -91,8 +91,14 @@ func (o *opener) disk(ctx context.Context) (*disk.Keeper, error) {
 		return nil, err
 	}
 	o.Blobs, err = o.Dir.Blobs()
-	o.OpenDisk(lowwater.Mark{})
+	o.Disk = &disk.Keeper{Dir: o.Dir, Blobs: o.Blobs, Stacks: o.Stacks}
 	return o.Disk, err
+}
+
+func (o *opener) support(ctx context.Context) (*support.Source, error) {
+	_, err := o.disk(ctx)
+	o.Support = &support.Source{Store: o.Store, Disk: o.Disk}
+	return o.Support, err
 }
 
 func (o *opener) dataServices(ctx context.Context) (databroker.Status, error) {

@@ -14,6 +14,7 @@ import (
 	"cupola/server/admin/leak"
 	"cupola/server/admin/offsite"
 	"cupola/server/admin/stack"
+	"cupola/server/admin/support"
 	"cupola/server/databroker"
 	"cupola/server/datadir"
 	"cupola/server/doctor"
@@ -75,6 +76,8 @@ var (
 		(*opener).disk, (*Daemon).disk, question((*disk.Keeper).Usage)}
 	DiskReclaim = Operation[*disk.Keeper, disk.ReclaimRequest, []disk.Reclaimed]{about{"disk reclaim", "Delete caches that nothing uses, the longest unused first."},
 		(*opener).disk, (*Daemon).disk, quick((*disk.Keeper).Reclaim)}
+	SupportBundle = Operation[*support.Source, None, []support.File]{about{"support-bundle", "Collect what helps to find out why a daemon does not work, without secrets."},
+		(*opener).support, (*Daemon).support, question((*support.Source).Collect)}
 	BackupsStatus = Operation[*offsite.Keeper, None, []offsite.Status]{about{"backups status", "Show the last and the next backup away from this machine."},
 		nil, (*Daemon).offsite, question((*offsite.Keeper).Statuses)}
 	BackupsRun = Operation[*offsite.Keeper, offsite.RunRequest, []offsite.Status]{about{"backups run", "Make a backup away from this machine now."},
@@ -91,7 +94,7 @@ type Listed interface {
 // Table lists all operations.
 func Table() []Listed {
 	return []Listed{StackList, StackBuild, StackImport, StackPull, StackInspect, StackExport, StackGC, StackRemove,
-		KeyList, KeyRotate, Open, BrokerStatus, CheckDatabase, Leaks, Backup, DiskList, DiskReclaim, BackupsStatus, BackupsRun}
+		KeyList, KeyRotate, Open, BrokerStatus, CheckDatabase, Leaks, Backup, DiskList, DiskReclaim, SupportBundle, BackupsStatus, BackupsRun}
 }
 
 // FindLeaks lists what is in the kernel or on disk and belongs to nothing: of the

@@ -33,6 +33,9 @@ func openS3(u *url.URL) (Storage, error) {
 			return nil, fmt.Errorf("credentials: %w", err)
 		}
 		keys = credentials.NewFileAWSCredentials(file, "")
+		if _, err := keys.GetWithContext(nil); err != nil { // it quotes the file
+			return nil, fmt.Errorf("credentials: cannot read keys of %s: give a file like ~/.aws/credentials, with aws_access_key_id and aws_secret_access_key below [default]", file)
+		}
 	}
 	client, err := minio.New(u.Host, &minio.Options{Creds: keys, Secure: query.Get("insecure") != "true", Region: cmp.Or(query.Get("region"), "us-east-1"),
 		BucketLookup: minio.BucketLookupAuto, MaxRetries: 3, Transport: transport()})

@@ -146,4 +146,10 @@ func TestStrangersAreRefused(t *testing.T) {
 	if err := open(t, before+"?insecure=true&credentials="+credentials).Put(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(), "refuses the credentials") {
 		t.Errorf("other credentials: %v", err)
 	}
+	if err := os.WriteFile(credentials, []byte("hush hush\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.Open(t.Context(), before+"?credentials="+credentials); err == nil || !strings.Contains(err.Error(), "cannot read keys") || strings.Contains(err.Error(), "hush") {
+		t.Errorf("a file of something else: %v", err)
+	}
 }

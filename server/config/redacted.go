@@ -1,0 +1,72 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// shown are the placeholders of the flags whose values are no secret and hold none.
+// Others may have passwords in them, such as URLs, commands and YAML.
+var shown = []string{"ADDR", "DIR", "FILE", "NAME", "TIME", "N", "SIZE", "ENGINE", "MODE", "STACK", "OS=STACK", "NAME=ADDR", "NAME=N,…", "HOST:PORT"}
+
+// private is the flag whose value is no secret but names a person.
+const private = "acme-email"
+
+// hidden stands for a value that is set.
+const hidden = "(set, not shown)"
+
+// Redacted lists the values of flags that are no secret, by the flag's name. Of others
+// it only says that they are set: a new flag is hidden until its placeholder tells that
+// it may be shown.
+func (c *Config) Redacted() map[string]any {
+	all := map[string]any{}
+	redact(reflect.ValueOf(c).Elem(), all)
+	return all
+}
+
+func redact(of reflect.Value, all map[string]any) {
+	for i := range of.NumField() {
+		field, v := of.Type().Field(i), of.Field(i)
+		tag := field.Tag
+		if tag.Get("kong") == "-" {
+			continue
+		}
+		_, embedded := tag.Lookup("embed")
+		if v.Kind() == reflect.Struct && (embedded || field.Anonymous) {
+			redact(v, all)
+			continue
+		}
+		name := flagOf(tag.Get("env"))
+		switch {
+		case v.IsZero():
+		case isShown(name, field.Type, tag):
+			all[name] = plain(v.Interface())
+		default:
+			all[name] = hidden
+		}
+	}
+}
+
+// flagOf is the flag that an environment variable stands for.
+func flagOf(env string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(env, "CUPOLA_")), "_", "-")
+}
+
+func isShown(name string, t reflect.Type, tag reflect.StructTag) bool {
+	placeholder, named := tag.Lookup("placeholder")
+	switch t.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int64:
+		return true
+	default:
+		return name != private && (slices.Contains(shown, placeholder) || !named && tag.Get("default") != "")
+	}
+}
+
+func plain(v any) any {
+	if d, ok := v.(time.Duration); ok {
+		return d.String()
+	}
+	return v
+}
