@@ -27,8 +27,9 @@ var Apps = &Table[cf.App]{
 		"lifecycle_type":     "json_extract(lifecycle, '$.Type')",
 		"states":             "state",
 		"droplet_guids":      "droplet_guid",
-		// With a label that says when the app sleeps; the index apps_sleep_after has this text.
-		"sleeping_after": `? IS NOT NULL AND json_extract(labels, '$."cupola.dev/sleep-after"') IS NOT NULL`,
+		// With a label that says when the app sleeps, or one with that in its text; the index
+		// apps_sleep_after has this expression. It also takes labels that are damaged.
+		"sleeping_after": `? IS NOT NULL AND instr(labels, '"cupola.dev/sleep-after"') > 0`,
 	},
 	accepts: map[string]func([]string) predicate{"sleeping_after": func([]string) predicate {
 		return predicate{column: "labels", accept: func(v any) bool {

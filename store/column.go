@@ -19,7 +19,7 @@ func (c jsonColumn) Value() (driver.Value, error) {
 
 func (c jsonColumn) Scan(src any) error {
 	b, err := bytesOf(src)
-	if err != nil || len(b) == 0 {
+	if err != nil || len(b) == 0 || string(b) == "null" { // as the labels of most rows: nothing to decode
 		return err
 	}
 	return json.Unmarshal(b, c.v)
