@@ -315,7 +315,7 @@ func TestImportsPointOneWay(t *testing.T) {
 	for _, p := range packages(t) {
 		all[p.ImportPath] = p
 	}
-	order := []string{"message", "access audit", "", "change policies quota", "services", "apps orgs routes", "cronjobs", "stacks manifests", "deletion", "jobs"}
+	order := []string{"message", "access audit", "", "change policies quota", "services", "apps orgs routes", "cronjobs autoscaling", "stacks manifests", "deletion", "jobs"}
 	level := map[string]int{}
 	for n, names := range order {
 		for _, name := range strings.Split(names, " ") {

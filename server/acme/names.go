@@ -11,7 +11,7 @@ import (
 )
 
 // publicHosts are the system's hosts that clients meet.
-var publicHosts = []string{"api", "console", "doppler", "log-cache", "log-stream", "login", "scheduler", "uaa"}
+var publicHosts = []string{"api", "autoscaler", "console", "doppler", "log-cache", "log-stream", "login", "scheduler", "uaa"}
 
 // reserved are the top-level domains that no public CA signs names of (RFC 2606, RFC
 // 6761, RFC 6762, RFC 7686, RFC 8375, and ICANN's .internal).

@@ -93,6 +93,8 @@ var attempts = map[string]attempt{
 	"DELETE /v3/apps/{guid}/processes/{type}/instances/{index}":              {"/v3/apps/app-1/processes/web/instances/0", "", 204, inSpace},
 	"PATCH /v3/apps/{guid}/relationships/current_droplet":                    {"/v3/apps/app-1/relationships/current_droplet", `{"data": {"guid": "droplet-1"}}`, 200, inSpace},
 	"POST /v3/apps/{guid}/sidecars":                                          {"/v3/apps/app-1/sidecars", `{"name": "new", "command": "c", "process_types": ["web"]}`, 201, inSpace},
+	"PUT /v1/apps/{guid}/policy":                                             {"/v1/apps/app-1/policy", `{"instance_min_count": 1, "instance_max_count": 2, "scaling_rules": []}`, 200, inSpace},
+	"DELETE /v1/apps/{guid}/policy":                                          {"/v1/apps/app-1/policy", "", 200, inSpace},
 	"POST /jobs":                                                             {"/jobs?app_guid=app-1", `{"name": "report", "command": "x"}`, 201, namedSpace},
 	"DELETE /jobs/{guid}":                                                    {"/jobs/job-1", "", 204, inSpace},
 	"POST /jobs/{guid}/execute":                                              {"/jobs/job-1/execute", "", 201, inSpace},
@@ -345,6 +347,9 @@ func seedAccess(tx *store.Tx) error {
 		},
 		func() error {
 			return store.JobExecutions.Insert(tx, &cf.JobExecution{Resource: guid("execution-1"), JobGUID: "job-1", ScheduleGUID: "schedule-1", State: cf.ExecutionSucceeded})
+		},
+		func() error {
+			return store.ScalingPolicies.Insert(tx, &cf.ScalingPolicy{Resource: guid("policy-1"), AppGUID: "app-1", Policy: `{"instance_min_count": 1, "instance_max_count": 2}`})
 		},
 		func() error {
 			return store.Tasks.Insert(tx, &cf.Task{Resource: guid("task-1"), AppGUID: "app-1", DropletGUID: "droplet-1", SequenceID: 1, State: cf.TaskRunning})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"cupola/rootfs/registry"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -20,7 +19,7 @@ type PackStep struct {
 // PackLine is a line of the answer to a request for an image: a step, or the end.
 type PackLine struct {
 	Step  *PackStep       `json:"step,omitempty"`
-	Image *registry.Image `json:"image,omitempty"`
+	Image json.RawMessage `json:"image,omitempty"` // a registry.Image
 	// Sidecars are those that the droplet's buildpacks have beside its processes.
 	Sidecars []cf.Sidecar `json:"sidecars,omitempty"`
 	Error    string       `json:"error,omitempty"`
@@ -57,11 +56,15 @@ func packDroplet(c *call) (*response, error) {
 // pack says how far the making of an image is, and how it ends.
 func (s *Server) pack(ctx context.Context, d *cf.Droplet, command string, say func(PackLine)) {
 	image, err := s.PackDroplet(ctx, d, command, func(s PackStep) { say(PackLine{Step: &s}) })
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(image)
+	}
 	if err != nil {
 		say(PackLine{Error: err.Error()})
 		return
 	}
-	say(PackLine{Image: &image, Sidecars: d.Sidecars})
+	say(PackLine{Image: text, Sidecars: d.Sidecars})
 }
 
 // packable is the droplet of {guid}, and the start command of the app's web process.

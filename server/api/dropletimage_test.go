@@ -37,7 +37,7 @@ func TestDropletImages(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(w.ask("space_developer", "POST", "/v1/droplets/droplet-1/images", "", "").text), "\n")
 		var first, last PackLine
 		if len(lines) != 2 || json.Unmarshal([]byte(lines[0]), &first) != nil || json.Unmarshal([]byte(lines[1]), &last) != nil ||
-			first.Step == nil || *first.Step != (PackStep{What: c.want, Done: 1, Total: 2}) || last.Image == nil || last.Image.Digest != packedImage || len(last.Sidecars) != 1 {
+			first.Step == nil || *first.Step != (PackStep{What: c.want, Done: 1, Total: 2}) || !strings.Contains(string(last.Image), packedImage) || len(last.Sidecars) != 1 {
 			t.Errorf("got %q; want a step of %s, and the image with the droplet's sidecars", lines, c.want)
 		}
 	}

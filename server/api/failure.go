@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"cupola/server/control/autoscaling"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -66,6 +67,9 @@ var faults = map[cf.Kind]fault{
 // failure is the answer to an error. What a client cannot act on is logged,
 // and shown as Cloud Controller shows it: a 500 without its text.
 func (s *Server) failure(r *http.Request, err error) *response {
+	if wrong, ok := errors.AsType[autoscaling.Violations](err); ok {
+		return &response{status: http.StatusBadRequest, body: wrong}
+	}
 	var many cf.Errors
 	var one *cf.Error
 	switch {
@@ -83,6 +87,9 @@ func (s *Server) failure(r *http.Request, err error) *response {
 	}
 	if strings.HasPrefix(r.URL.Path, v2API) {
 		return v2Failure(r.URL.Path, many[0])
+	}
+	if strings.HasPrefix(r.URL.Path, autoscaler) {
+		return autoscalerFailure(many[0])
 	}
 	if strings.HasPrefix(r.URL.Path, routingAPI) {
 		return routingFailure(many[0])

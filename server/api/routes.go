@@ -198,6 +198,13 @@ func (s *Server) routes() []route {
 		{"DELETE /jobs/{guid}/schedules/{schedule}", develop, inTx(deleteJobSchedule)},
 		{"GET /jobs/{guid}/schedules/{schedule}/history", read, inTx(listScheduleExecutions)},
 
+		{"GET /health", public, showHealth},
+		{"GET /v1/apps/{guid}/policy", read, inTx(showScalingPolicy)},
+		{"PUT /v1/apps/{guid}/policy", develop, inTx(putScalingPolicy)},
+		{"DELETE /v1/apps/{guid}/policy", develop, inTx(deleteScalingPolicy)},
+		{"GET /v1/apps/{guid}/scaling_histories", read, inTx(listScalingHistory)},
+		{"GET /v1/apps/{guid}/aggregated_metric_histories/{metric}", read, inTx(listScalingMetrics)},
+
 		{"GET /routing/v1/router_groups", anyone, inTx(listRouterGroups)},
 		{"POST /routing/v1/router_groups", admin, inTx(createRouterGroup)},
 		{"PUT /routing/v1/router_groups/{guid}", admin, inTx(updateRouterGroup)},

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"cupola/rootfs/registry"
 	"cupola/runtime/fairqueue"
 	"cupola/runtime/lrp"
 	"cupola/server/bulkhead"
 	"cupola/server/control"
+	"cupola/server/control/autoscaling"
 	"cupola/server/control/cronjobs"
 	"cupola/server/control/jobs"
 	"cupola/store"
@@ -64,8 +64,13 @@ type Config struct {
 
 	Releases Releases
 
-	// PackDroplet makes an image of a droplet with a start command.
-	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error)
+	// Gauges are what was measured of an app's web instances since a time, as autoscaling.Config has
+	// it.
+	Gauges func(appGUID string, since time.Time) []map[string]float64
+
+	// PackDroplet makes an image of a droplet with a start command: a registry.Image, which the answer
+	// shows as it is.
+	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (image any, err error)
 	// PackedLayer opens a layer of an image of a droplet; both are digests.
 	PackedLayer func(d *cf.Droplet, image, layer string) (*os.File, error)
 
@@ -91,6 +96,8 @@ type Server struct {
 	Config
 	Jobs *jobs.Loop     // works on what requests leave to be done
 	Cron *cronjobs.Loop // runs the jobs of apps
+	// Autoscaler scales apps by their policies.
+	Autoscaler *autoscaling.Loop
 
 	mux  *http.ServeMux
 	stop context.Context // ends the long polls when the daemon stops
@@ -109,6 +116,7 @@ func New(ctx context.Context, c Config) *Server {
 	s.Jobs = jobs.New(jobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Show: jobError,
 		Turn: func(ctx context.Context, user string) (func(), error) { return s.enter(ctx, user, true) }})
 	s.Cron = cronjobs.NewLoop(cronjobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform})
+	s.Autoscaler = autoscaling.NewLoop(autoscaling.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Gauges: c.Gauges})
 	s.held = bulkhead.NewShare[string](heldOf(c.Slots), 1)
 	for _, rt := range s.routes() {
 		s.mux.HandleFunc(rt.pattern, s.handle(rt))

@@ -169,7 +169,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 			}
 			return &kube.Rendered{Objects: "kind: Secret\n"}, nil
 		},
-		PackDroplet: func(_ context.Context, d *cf.Droplet, command string, progress func(PackStep)) (registry.Image, error) {
+		PackDroplet: func(_ context.Context, d *cf.Droplet, command string, progress func(PackStep)) (any, error) {
 			progress(PackStep{What: "droplet " + d.GUID + " for " + command, Done: 1, Total: 2})
 			return registry.Image{Digest: packedImage}, nil
 		},

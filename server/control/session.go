@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -38,6 +39,23 @@ type Session struct {
 // done.
 type Awaited struct {
 	Binding, App, Service string // a GUID, and two names
+}
+
+// InSession runs f in a transaction that may write, as the part of the daemon that f makes the
+// session's actor.
+func InSession(ctx context.Context, s *store.Store, p *Platform, f func(*Session) error) error {
+	c := &Session{}
+	err := s.Write(ctx, func(tx *store.Tx) error {
+		*c = Session{Tx: tx, Writes: true, Platform: p}
+		return f(c)
+	})
+	if err != nil {
+		return err
+	}
+	for _, then := range c.After {
+		then()
+	}
+	return nil
 }
 
 // Act makes a user or client the session's actor, with the roles of now.

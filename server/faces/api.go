@@ -21,7 +21,11 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 		Asleep:   f.Router.Asleep,
 		Routed:   func(ctx context.Context) { _ = l.Ingress.Current(ctx) }, // its only error is ctx's
 		LogShown: x.Logs.Cache.Shown, WhyCrashed: x.Logs.WhyCrashed,
-		Retire: l.Retire, SSH: f.sshInfo(), PackDroplet: x.Images.PackDroplet, PackedLayer: x.Images.OpenLayer,
+		Retire: l.Retire, SSH: f.sshInfo(), PackedLayer: x.Images.OpenLayer,
+		PackDroplet: func(ctx context.Context, d *cf.Droplet, command string, progress func(api.PackStep)) (any, error) {
+			return x.Images.PackDroplet(ctx, d, command, progress)
+		},
+		Gauges:     x.Logs.WebGauges,
 		RenderBOSH: l.RenderBOSH,
 		ReadBackup: func(b *cf.DataBackup, to io.Writer) error { return l.Backups.Open(b, to) },
 		Parameters: func(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {

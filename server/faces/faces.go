@@ -99,6 +99,7 @@ func (f *Faces) OpenRouter(ctx context.Context) error {
 // accessed counts a request to an app, and says it in the app's log.
 func (f *Faces) accessed(e router.AccessEntry) {
 	f.Metrics.Requested(metrics.Request{Status: e.Status, Routed: e.AppGUID != "", Took: e.At.Sub(e.Began)})
+	f.api.Autoscaler.Requested(e.AppGUID, e.At.Sub(e.Began))
 	f.Executor.Logs.Access(e)
 }
 
@@ -214,6 +215,7 @@ func (f *Faces) Start(ctx, live context.Context, group *fault.Group) {
 	}
 	group.Go(fault.Loop(live, "jobs", f.api.Jobs.Run))
 	group.Go(fault.Loop(live, "jobs of apps", f.api.Cron.Run))
+	group.Go(fault.Loop(live, "autoscaling", f.api.Autoscaler.Run))
 	group.Go(fault.Loop(live, "console", f.console.Run))
 	group.Go(fault.Loop(live, "certificates", f.certs.Run))
 	group.Go(fault.Loop(live, "git", f.git.Run))

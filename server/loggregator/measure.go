@@ -46,6 +46,22 @@ func (s *Stream) gauge(m cell.Measured, now time.Time) {
 	s.Cache.Append(e)
 }
 
+// WebGauges are what was measured of the instances of an app's web process since a time, by the
+// names of Diego's gauges.
+func (s *Stream) WebGauges(appGUID string, since time.Time) (all []map[string]float64) {
+	for _, e := range s.Cache.Read(logcache.Query{SourceID: appGUID, Kinds: []logcache.Kind{logcache.Gauge}, Start: since}) {
+		if e.Tags[tagProcess] != "web" {
+			continue
+		}
+		gauges := map[string]float64{}
+		for _, m := range e.Metrics {
+			gauges[m.Name] = m.Value
+		}
+		all = append(all, gauges)
+	}
+	return all
+}
+
 // usageOf is what the first protocol calls a container metric.
 func usageOf(m cell.Measured) []logcache.Metric {
 	return []logcache.Metric{

@@ -28,10 +28,11 @@ const (
 
 // The tags of an envelope that the code reads.
 const (
-	tagSource = "source_type"
-	tagOrigin = "origin"
-	tagApp    = "app_id"
-	tagV1     = "__v1_type" // what Loggregator notes of components that speak its first protocol
+	tagSource  = "source_type"
+	tagOrigin  = "origin"
+	tagApp     = "app_id"
+	tagProcess = "process_type"
+	tagV1      = "__v1_type" // what Loggregator notes of components that speak its first protocol
 )
 
 // tags are the tags of all envelopes of the component.

@@ -9,7 +9,7 @@ import (
 // have: the defaults of Cloud Controller's cc.system_hostnames (api, uaa, login,
 // doppler, loggregator, hm9000), and those that cf-deployment's other components
 // and cupola's own faces answer at.
-var systemHosts = []string{"api", "console", "credhub", "doppler", "hm9000", "log-cache", "log-stream", "loggregator", "login", "scheduler", "ssh", "uaa"}
+var systemHosts = []string{"api", "autoscaler", "console", "credhub", "doppler", "hm9000", "log-cache", "log-stream", "loggregator", "login", "scheduler", "ssh", "uaa"}
 
 // SystemNames returns the system hosts of a domain.
 func SystemNames(systemDomain string) []string {

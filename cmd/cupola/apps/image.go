@@ -90,12 +90,12 @@ func (f *pushFlags) push(e *command.Env, r *appReader) error {
 	}
 	p := command.NewProgress(&command.Env{Out: e.Err, Terminal: command.IsTerminal(e.Err)})
 	defer p.Clear()
-	packed, err := r.pack(e.Ctx, p.Step)
+	image, sidecars, err := r.pack(e.Ctx, p.Step)
 	if err != nil {
 		return err
 	}
-	layers := r.imagesPath() + "/" + packed.Image.Digest + "/layers/"
-	ref, err := registries.Push(e.Ctx, registry.Push{Image: *packed.Image, To: to, Auth: auth,
+	layers := r.imagesPath() + "/" + image.Digest + "/layers/"
+	ref, err := registries.Push(e.Ctx, registry.Push{Image: image, To: to, Auth: auth,
 		Open: func(ctx context.Context, layer string) (io.ReadCloser, error) {
 			return r.ask(ctx, http.MethodGet, layers+layer)
 		},
@@ -106,31 +106,31 @@ func (f *pushFlags) push(e *command.Env, r *appReader) error {
 	p.Clear()
 	r.app.Image, r.app.Launcher = strings.TrimPrefix(ref.String(), "docker://"), true
 	fmt.Fprintf(e.Err, "Pushed %s:%s.\n", r.app.Image, to.Tag)
-	r.addSidecars(packed.Sidecars)
+	r.addSidecars(sidecars)
 	return nil
 }
 
 func (r *appReader) imagesPath() string { return "/v1/droplets/" + r.droplet.GUID + "/images" }
 
-// pack asks the daemon to build the image.
-func (r *appReader) pack(ctx context.Context, step func(steps.Step)) (api.PackLine, error) {
+// pack asks the daemon to build the image, and returns it with the droplet's sidecars.
+func (r *appReader) pack(ctx context.Context, step func(steps.Step)) (image registry.Image, sidecars []cf.Sidecar, err error) {
 	res, err := r.ask(ctx, http.MethodPost, r.imagesPath())
 	if err != nil {
-		return api.PackLine{}, fmt.Errorf("build an image from the app's droplet: %w", err)
+		return image, nil, fmt.Errorf("build an image from the app's droplet: %w", err)
 	}
 	defer res.Close()
 	for lines := json.NewDecoder(res); ; {
 		var l api.PackLine
 		if err := lines.Decode(&l); err != nil {
-			return l, fmt.Errorf("build an image from the app's droplet: the daemon stopped: %w", err)
+			return image, nil, fmt.Errorf("build an image from the app's droplet: the daemon stopped: %w", err)
 		}
 		switch {
 		case l.Step != nil:
 			step(steps.Step{Step: "pack", Detail: strings.Map(command.Printed, l.Step.What), Done: l.Step.Done, Total: l.Step.Total})
 		case l.Image != nil:
-			return l, nil
+			return image, l.Sidecars, json.Unmarshal(l.Image, &image)
 		default:
-			return l, errors.New(l.Error)
+			return image, nil, errors.New(l.Error)
 		}
 	}
 }

@@ -68,6 +68,10 @@ const (
 	AppJobFail       Type = "audit.app.job.fail"
 	AppJobSkip       Type = "audit.app.job.skip"
 
+	// Of scaling policies. App Autoscaler is no part of Cloud Controller either.
+	AppScalingPolicySet    Type = "audit.app.scaling_policy.set"
+	AppScalingPolicyDelete Type = "audit.app.scaling_policy.delete"
+
 	// Of routes and domains.
 	RouteCreate        Type = "audit.route.create"
 	RouteDelete        Type = "audit.route.delete-request"
@@ -170,7 +174,7 @@ func list() map[Type]bool {
 		AppDropletCreate, AppDropletUpload, AppDropletDelete, AppDropletMapped, AppPackageCreate, AppPackageUpload,
 		AppPackageDelete, AppProcessUpdate, AppProcessScale, AppProcessTerminateInstance, AppProcessCrash, AppProcessUnplaced,
 		AppProcessRefreshBindings, AppRevisionCreate, AppTaskCreate, AppTaskCancel, AppTaskUnplaced, AppJobCreate, AppJobUpdate, AppJobDelete, AppJobSchedule, AppJobUnschedule,
-		AppJobFail, AppJobSkip, RouteCreate, RouteDelete, RouteShare,
+		AppJobFail, AppJobSkip, AppScalingPolicySet, AppScalingPolicyDelete, RouteCreate, RouteDelete, RouteShare,
 		RouteUnshare, RouteTransferOwner, RoutePolicyCreate, RoutePolicyUpdate, RoutePolicyDelete, DomainCreate, DomainDelete, DomainCertificateUpdate, DomainCertificateDelete,
 		OrgCreate, OrgUpdate, OrgDelete, SpaceCreate, SpaceUpdate, SpaceDelete, OrgQuotaCreate, OrgQuotaUpdate, OrgQuotaDelete,
 		OrgQuotaApply, SpaceQuotaCreate, SpaceQuotaUpdate, SpaceQuotaDelete, SpaceQuotaApply, SpaceQuotaRemove, BuildpackCreate,

@@ -173,16 +173,5 @@ func actor(j *cf.AppJob) *authz.Actor { return &authz.Actor{GUID: j.GUID, Name: 
 
 // inSession runs f in a transaction.
 func (l *Loop) inSession(ctx context.Context, f func(*control.Session) error) error {
-	c := &control.Session{}
-	err := l.Store.Write(ctx, func(tx *store.Tx) error {
-		*c = control.Session{Tx: tx, Writes: true, Platform: l.Platform}
-		return f(c)
-	})
-	if err != nil {
-		return err
-	}
-	for _, then := range c.After {
-		then()
-	}
-	return nil
+	return control.InSession(ctx, l.Store, l.Platform, f)
 }

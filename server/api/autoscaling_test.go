@@ -1,0 +1,229 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cupola/server/control/autoscaling"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// TestScalingPolicies sets, shows and deletes a policy by App Autoscaler's API.
+func TestScalingPolicies(t *testing.T) {
+	w := newWorld(t)
+	const path, policy = "/v1/apps/app-1/policy", `{"instance_min_count": 1, "instance_max_count": 4, "scaling_rules": [{"metric_type": "cpu", "threshold": 50, "operator": ">", "adjustment": "+1"}]}`
+	w.run(t, []step{
+		{method: "GET", path: "/health", status: 200, want: `{"alive": "true"}`},
+		{as: "space_developer", method: "GET", path: path, status: 404, want: `{"code": "Not Found", "message": "Policy not found"}`},
+		{method: "PUT", path: path, body: `{"instance_min_count": 0, "instance_max_count": "4"}`, status: 400, want: `[{"context": "(root).instance_max_count", "description": "Invalid type. Expected: integer, given: string"},
+			{"context": "(root).instance_min_count", "description": "Must be greater than or equal to 1"}, {"context": "(root)", "description": "Must validate at least one schema (anyOf): scaling_rules or schedules is required"}]`},
+		{method: "GET", path: path, status: 404},
+		{method: "PUT", path: path, body: policy, status: 200, want: policy},
+		{method: "GET", path: path, status: 200, want: policy},
+		{method: "PUT", path: path, body: strings.Replace(policy, `"instance_max_count": 4`, `"instance_max_count": 5`, 1), status: 200, want: `{"instance_max_count": 5}`},
+		{method: "PUT", path: path, body: strings.Repeat(" ", 70<<10), status: 413},
+		{method: "PUT", path: "/v1/apps/none/policy", body: policy, status: 404, want: `{"code": "Not Found", "message": "App not found"}`},
+		{method: "GET", path: "/v1/apps/app-1/scaling_histories?order=desc&page=1", status: 200, want: `{"total_results": 0, "total_pages": 0, "page": 1, "resources": []}`},
+		{method: "GET", path: "/v1/apps/app-1/scaling_histories?start-time=x", status: 400},
+		{method: "GET", path: "/v1/apps/app-1/aggregated_metric_histories/jobs", status: 400},
+		{method: "GET", path: "/v1/apps/app-1/aggregated_metric_histories/cpu", status: 200, want: `{"resources": []}`},
+		{as: "space_auditor", method: "GET", path: path, status: 200},
+		{as: "space_auditor", method: "DELETE", path: path, status: 403, want: `{"code": "Forbidden", "message": "You are not authorized to perform the requested action"}`},
+		{as: "space_developer", method: "DELETE", path: path, status: 200, want: `{}`},
+		{method: "DELETE", path: path, status: 404},
+	})
+	w.hasEvents(t, "audit.app.scaling_policy.set audit.app.scaling_policy.set audit.app.scaling_policy.delete")
+}
+
+// scaledWorld has app-1 running with a policy, and a clock and measurements of its own.
+type scaledWorld struct {
+	*world
+	now time.Time
+	cpu float64
+}
+
+func newScaledWorld(t *testing.T, policy string) *scaledWorld {
+	w := &scaledWorld{world: newWorld(t), now: time.Now()}
+	w.api.Autoscaler.Now = func() time.Time { return w.now }
+	w.api.Autoscaler.Gauges = func(string, time.Time) []map[string]float64 { return []map[string]float64{{"cpu": w.cpu}} }
+	w.changeApp(func(a *cf.App) { a.State = cf.Started })
+	w.run(t, []step{{method: "PUT", path: "/v1/apps/app-1/policy", body: policy, status: 200}})
+	return w
+}
+
+func (w *scaledWorld) changeApp(f func(*cf.App)) {
+	w.write(func(tx *store.Tx) error {
+		a, err := store.Apps.Get(tx, "app-1")
+		if err != nil {
+			return err
+		}
+		f(a)
+		return store.Apps.Update(tx, a)
+	})
+}
+
+// pass lets a time pass, in which the app is measured.
+func (w *scaledWorld) pass(d time.Duration, cpu float64) {
+	w.t.Helper()
+	for w.cpu = cpu; d > 0; d -= 20 * time.Second {
+		w.now = w.now.Add(20 * time.Second)
+		if err := w.api.Autoscaler.Once(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// is checks how many instances there are, and the history, the oldest entry first.
+func (w *scaledWorld) is(instances int, history ...string) {
+	w.t.Helper()
+	var got []string
+	w.write(func(tx *store.Tx) error {
+		p, err := store.Processes.First(tx, store.Query{Where: map[string][]string{"app_guids": {"app-1"}, "types": {"web"}}})
+		if err == nil && p.Instances != instances {
+			w.t.Errorf("%d instances; want %d", p.Instances, instances)
+		}
+		all, listed := store.ScalingEvents.By(tx, "app_guids", "app-1")
+		for _, e := range all {
+			got = append(got, strings.TrimSpace(fmt.Sprintf("%d>%d %s %s%s", e.Old, e.New, e.Reason, e.Message, e.Error)))
+		}
+		return errors.Join(err, listed)
+	})
+	if !slices.Equal(got, history) {
+		w.t.Errorf("the history is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(history, "\n"))
+	}
+}
+
+const upAndDown = `{"instance_min_count": 1, "instance_max_count": 3, "scaling_rules": [
+	{"metric_type": "cpu", "threshold": 50, "operator": ">=", "adjustment": "+1", "breach_duration_secs": 60, "cool_down_secs": 120},
+	{"metric_type": "cpu", "threshold": 10, "operator": "<", "adjustment": "-5", "breach_duration_secs": 60, "cool_down_secs": 60}]}`
+
+// TestRulesScale has an app under load and without, for minutes of its own clock.
+func TestRulesScale(t *testing.T) {
+	w := newScaledWorld(t, upAndDown)
+	w.run(t, []step{{method: "POST", path: "/v3/apps/app-1/processes/web/actions/scale", body: `{"instances": 1}`, status: 202}})
+	const up, down = "+1 instance(s) because cpu >= 50% for 60 seconds", "-5 instance(s) because cpu < 10% for 60 seconds"
+	w.pass(80*time.Second, 90)
+	w.is(1) // it was not measured for longer than the breach duration
+	w.pass(20*time.Second, 90)
+	w.is(2, "1>2 "+up)
+	w.pass(100*time.Second, 90)
+	w.is(2, "1>2 "+up) // it rests
+	w.pass(20*time.Second, 90)
+	w.is(3, "1>2 "+up, "2>3 "+up)
+	w.pass(5*time.Minute, 90)
+	w.is(3, "1>2 "+up, "2>3 "+up) // no more than three
+	w.pass(time.Minute, 5)
+	w.is(3, "1>2 "+up, "2>3 "+up)
+	w.pass(20*time.Second, 5)
+	w.is(1, "1>2 "+up, "2>3 "+up, "3>1 "+down+" limited by min instances 1")
+	w.hasEvents(t, "audit.app.scaling_policy.set audit.app.process.scale audit.app.process.scale audit.app.process.scale audit.app.process.scale")
+	w.run(t, []step{
+		{method: "GET", path: "/v1/apps/app-1/scaling_histories?order-direction=asc&results-per-page=2", status: 200, want: `{"total_results": 3, "total_pages": 2, "page": 1,
+			"resources": [{"app_id": "app-1", "status": 0, "scaling_type": 0, "old_instances": 1, "new_instances": 2, "reason": "` + up + `"}, {"old_instances": 2}]}`},
+		{method: "GET", path: "/v1/apps/app-1/scaling_histories", status: 200, want: `{"resources": [{"old_instances": 3, "new_instances": 1, "message": "limited by min instances 1"}, {}, {}]}`},
+		{method: "GET", path: "/v1/apps/app-1/aggregated_metric_histories/cpu?order=desc&results-per-page=1", status: 200, want: `{"resources": [{"name": "cpu", "unit": "%", "value": "5"}]}`},
+	})
+}
+
+// TestRulesLeaveAlone has an app that breaches a rule, and must not be scaled for another reason.
+func TestRulesLeaveAlone(t *testing.T) {
+	for name, prepare := range map[string]func(*scaledWorld){
+		"it is stopped": func(w *scaledWorld) { w.changeApp(func(a *cf.App) { a.State = cf.Stopped }) },
+		"it sleeps": func(w *scaledWorld) {
+			web := w.web()
+			w.write(func(tx *store.Tx) error {
+				return store.Sleeps.Insert(tx, &cf.Sleep{ProcessGUID: web, AppGUID: "app-1", State: cf.SleepFrozen})
+			})
+		},
+		"its policy is gone": func(w *scaledWorld) {
+			w.run(w.t.(*testing.T), []step{{method: "DELETE", path: "/v1/apps/app-1/policy", status: 200}})
+		},
+		"nothing is measured": func(w *scaledWorld) {
+			w.api.Autoscaler.Gauges = func(string, time.Time) []map[string]float64 { return nil }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScaledWorld(t, upAndDown)
+			w.run(t, []step{{method: "POST", path: "/v3/apps/app-1/processes/web/actions/scale", body: `{"instances": 1}`, status: 202}})
+			prepare(w)
+			w.pass(5*time.Minute, 90)
+			w.is(1)
+		})
+	}
+}
+
+func (w *scaledWorld) web() (guid string) {
+	w.write(func(tx *store.Tx) error {
+		p, err := store.Processes.First(tx, store.Query{Where: map[string][]string{"app_guids": {"app-1"}, "types": {"web"}}})
+		if err == nil {
+			guid = p.GUID
+		}
+		return err
+	})
+	return guid
+}
+
+// TestScalingIsRefused has a quota without room: the history says so once, and the app is scaled
+// when there is.
+func TestScalingIsRefused(t *testing.T) {
+	w := newScaledWorld(t, upAndDown)
+	quota := func(limit string) step {
+		return step{method: "PATCH", path: "/v3/organization_quotas/{quota}", body: `{"apps": {"total_instances": ` + limit + `}}`, status: 200}
+	}
+	w.run(t, []step{
+		{method: "POST", path: "/v3/apps/app-1/processes/web/actions/scale", body: `{"instances": 1}`, status: 202},
+		{as: "admin", method: "POST", path: "/v3/organization_quotas", body: `{"name": "small", "relationships": {"organizations": {"data": [{"guid": "org-1"}]}}}`, status: 201, save: "quota"},
+		quota("1"),
+	})
+	const up = "+1 instance(s) because cpu >= 50% for 60 seconds"
+	refused := "1>-1 " + up + " failed to set app instances: "
+	w.pass(5*time.Minute, 90)
+	w.is(1, refused+"app_instance_limit app_instance_limit_exceeded")
+	w.run(t, []step{quota("null")})
+	w.pass(2*time.Minute, 90)
+	w.is(2, refused+"app_instance_limit app_instance_limit_exceeded", "1>2 "+up)
+	w.run(t, []step{{as: "space_developer", method: "GET", path: "/v1/apps/app-1/scaling_histories?order=asc", status: 200,
+		want: `{"resources": [{"status": 1, "new_instances": -1, "error": "failed to set app instances: app_instance_limit app_instance_limit_exceeded"}, {"status": 0}]}`}})
+}
+
+// TestSchedulesScale has a schedule begin and end, and other limits for rules meanwhile.
+func TestSchedulesScale(t *testing.T) {
+	at := func(d time.Duration) string { return time.Now().UTC().Add(d).Format("2006-01-02T15:04") }
+	w := newScaledWorld(t, strings.Replace(upAndDown, `"scaling_rules"`, fmt.Sprintf(`"schedules": {"timezone": "UTC", "specific_date": [
+		{"start_date_time": %q, "end_date_time": %q, "instance_min_count": 2, "instance_max_count": 5, "initial_min_instance_count": 4}]}, "scaling_rules"`, at(time.Hour), at(2*time.Hour)), 1))
+	w.run(t, []step{{method: "POST", path: "/v3/apps/app-1/processes/web/actions/scale", body: `{"instances": 1}`, status: 202}})
+	w.pass(20*time.Second, 30)
+	w.is(1)
+	w.now = w.now.Add(time.Hour)
+	w.pass(time.Minute, 30)
+	begins := "1>4 schedule starts with instance min 2, instance max 5 and instance min initial 4 limited by min instances 4"
+	w.is(4, begins)
+	w.pass(2*time.Minute, 90)
+	up := "4>5 +1 instance(s) because cpu >= 50% for 60 seconds"
+	w.is(5, begins, up)
+	w.now = w.now.Add(time.Hour)
+	w.pass(20*time.Second, 30)
+	w.is(3, begins, up, "5>3 schedule ends limited by max instances 3")
+}
+
+// TestRequestsAreMeasured counts requests of the router to an app with a policy.
+func TestRequestsAreMeasured(t *testing.T) {
+	w := newScaledWorld(t, upAndDown)
+	w.run(t, []step{{method: "POST", path: "/v3/apps/app-1/processes/web/actions/scale", body: `{"instances": 2}`, status: 202}})
+	w.pass(20*time.Second, 1)
+	for range 100 {
+		w.api.Autoscaler.Requested("app-1", 30*time.Millisecond)
+	}
+	w.pass(20*time.Second, 1)
+	for metric, want := range map[autoscaling.Metric]int64{autoscaling.Throughput: 3, autoscaling.ResponseTime: 30} {
+		points := w.api.Autoscaler.Points("app-1", metric)
+		if len(points) == 0 || points[len(points)-1].Value != want {
+			t.Errorf("%s: got %v; want %d at the end", metric, points, want)
+		}
+	}
+}

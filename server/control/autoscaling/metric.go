@@ -1,0 +1,111 @@
+package autoscaling
+
+import (
+	"math"
+	"time"
+)
+
+// Metric is what a rule looks at.
+type Metric string
+
+// The metrics (App Autoscaler: docs/user_guide.md).
+const (
+	MemoryUsed   Metric = "memoryused"
+	MemoryUtil   Metric = "memoryutil"
+	CPU          Metric = "cpu"
+	CPUUtil      Metric = "cpuutil"
+	Disk         Metric = "disk"
+	DiskUtil     Metric = "diskutil"
+	Throughput   Metric = "throughput"
+	ResponseTime Metric = "responsetime"
+)
+
+// kind is how a metric is measured and what thresholds it may have (App Autoscaler:
+// api/default_config.json has those of cpu, cpuutil, disk and diskutil).
+type kind struct {
+	unit     string
+	min, max int64
+	// of is the value of one measurement of an instance, by the names of Diego's gauges;
+	// nil: requests are counted.
+	of func(gauges map[string]float64) float64
+}
+
+const noMax = math.MaxInt64
+
+var kinds = map[Metric]kind{
+	MemoryUsed:   {"MB", 0, noMax, func(g map[string]float64) float64 { return g["memory"] / mebi }},
+	MemoryUtil:   {"%", 1, 100, func(g map[string]float64) float64 { return percent(g["memory"], g["memory_quota"]) }},
+	CPU:          {"%", 1, 100, func(g map[string]float64) float64 { return g["cpu"] }},
+	CPUUtil:      {"%", 1, 100, func(g map[string]float64) float64 { return g["cpu_entitlement"] }},
+	Disk:         {"MB", 1, 2048, func(g map[string]float64) float64 { return g["disk"] / mebi }},
+	DiskUtil:     {"%", 1, 100, func(g map[string]float64) float64 { return percent(g["disk"], g["disk_quota"]) }},
+	Throughput:   {"rps", 0, noMax, nil},
+	ResponseTime: {"ms", 0, noMax, nil},
+}
+
+const mebi = 1 << 20
+
+func percent(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return part / whole * 100
+}
+
+// measured is what an app's web instances did during a time.
+type measured struct {
+	gauges    []map[string]float64 // of all instances; Diego measures each every 15 s
+	instances int
+	requests  Requests
+	during    time.Duration
+}
+
+// value is a metric's; false: nothing was measured. Whole numbers, rounded up, as App Autoscaler
+// compares them: of instances their mean, of throughput what each instance got.
+func (m measured) value(of Metric) (int64, bool) {
+	k := kinds[of]
+	switch {
+	case of == Throughput && m.during <= 0:
+		return 0, false
+	case of == Throughput:
+		return int64(math.Ceil(float64(m.requests.Count) / m.during.Seconds() / float64(max(m.instances, 1)))), m.instances > 0
+	case of == ResponseTime:
+		if m.requests.Count == 0 {
+			return 0, m.instances > 0
+		}
+		return int64(math.Ceil(float64(m.requests.Took.Milliseconds()) / float64(m.requests.Count))), true
+	case len(m.gauges) == 0:
+		return 0, false
+	}
+	sum := 0.0
+	for _, g := range m.gauges {
+		sum += k.of(g)
+	}
+	return int64(math.Ceil(sum / float64(len(m.gauges)))), true
+}
+
+// Point is a metric at one time.
+type Point struct {
+	At    time.Time
+	Value int64
+}
+
+// kept is how long points are: twice the longest breach duration.
+const kept = 2 * time.Hour
+
+// series are an app's metrics, the oldest point first.
+type series map[Metric][]Point
+
+// add adds what was measured, and forgets the oldest.
+func (s series) add(now time.Time, m measured) {
+	for of := range kinds {
+		points := s[of]
+		for len(points) > 0 && now.Sub(points[0].At) > kept {
+			points = points[1:]
+		}
+		if v, ok := m.value(of); ok {
+			points = append(points, Point{now, v})
+		}
+		s[of] = points
+	}
+}

@@ -1,0 +1,78 @@
+package autoscaling
+
+import (
+	"encoding/json"
+
+	"cupola/server/control"
+	"cupola/server/control/audit"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// Get is an app's policy, as JSON; cf.ResourceNotFound if it has none.
+func Get(c *control.Session, appGUID string) (json.RawMessage, error) {
+	app, err := c.App(appGUID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := policyRow(c.Tx, app.GUID)
+	if err != nil {
+		return nil, err
+	}
+	return json.RawMessage(p.Policy), nil
+}
+
+// policyRow is the policy of an app.
+func policyRow(tx *store.Tx, appGUID string) (*cf.ScalingPolicy, error) {
+	return store.ScalingPolicies.First(tx, store.Query{Where: map[string][]string{"app_guids": {appGUID}}})
+}
+
+// Put sets an app's policy, which text has as JSON, and returns it as it is kept. Its schedules
+// begin anew.
+func Put(c *control.Session, appGUID string, text []byte) (json.RawMessage, error) {
+	app, err := c.App(appGUID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Parse(text, c.Tx.Now)
+	if err != nil {
+		return nil, err
+	}
+	row, err := policyRow(c.Tx, app.GUID)
+	is := store.IsNotFound(err)
+	switch {
+	case is:
+		row = &cf.ScalingPolicy{AppGUID: app.GUID}
+	case err != nil:
+		return nil, err
+	}
+	if row.Policy, err = p.text(); err != nil {
+		return nil, err
+	}
+	row.Schedule = ""
+	if is {
+		err = store.ScalingPolicies.Insert(c.Tx, row)
+	} else {
+		err = store.ScalingPolicies.Update(c.Tx, row)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.RawMessage(row.Policy), c.AuditApp(audit.AppScalingPolicySet, app, audit.Data{"policy": json.RawMessage(row.Policy)})
+}
+
+// Delete deletes an app's policy. The app keeps the instances it has.
+func Delete(c *control.Session, appGUID string) error {
+	app, err := c.App(appGUID)
+	if err != nil {
+		return err
+	}
+	row, err := policyRow(c.Tx, app.GUID)
+	if err != nil {
+		return err
+	}
+	if err := store.ScalingPolicies.Delete(c.Tx, row.GUID); err != nil {
+		return err
+	}
+	return c.AuditApp(audit.AppScalingPolicyDelete, app, audit.Data{})
+}

@@ -1,0 +1,34 @@
+package store
+
+import "cupola/store/cf"
+
+// ScalingPolicies are the scaling policies of apps, at most one of each. They end with their app.
+var ScalingPolicies = &Table[cf.ScalingPolicy]{
+	name: "scaling_policies", singular: "Policy",
+	columns: "guid, created_at, updated_at, app_guid, policy, rests_to, schedule",
+	fields: func(v *cf.ScalingPolicy, _ *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.AppGUID, &v.Policy, timeColumn{&v.RestsTo}, &v.Schedule}
+	},
+	resource: func(v *cf.ScalingPolicy) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "app_guids": "app_guid"},
+}
+
+// ScalingEvents are the scaling histories of apps. They end with their app.
+var ScalingEvents = scalingEvents{&Table[cf.ScalingEvent]{
+	name: "scaling_events", singular: "Event",
+	columns: "guid, created_at, updated_at, app_guid, type, status, old, new, reason, message, error",
+	fields: func(v *cf.ScalingEvent, _ *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.AppGUID, &v.Type, &v.Status, &v.Old, &v.New, &v.Reason, &v.Message, &v.Error}
+	},
+	resource: func(v *cf.ScalingEvent) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "app_guids": "app_guid"},
+}}
+
+type scalingEvents struct{ *Table[cf.ScalingEvent] }
+
+// Forget deletes all but the newest entries of an app's history.
+func (t scalingEvents) Forget(tx *Tx, appGUID string, kept int) error {
+	_, err := tx.exec("DELETE FROM scaling_events WHERE app_guid = ? AND id <= (SELECT id FROM scaling_events WHERE app_guid = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+		appGUID, appGUID, kept)
+	return err
+}
