@@ -84,8 +84,8 @@ func stateOf(o kube.Object) state {
 
 func statefulSet(o kube.Object) state {
 	if o.Text("spec", "updateStrategy", "type") == "OnDelete" { // one is active; it is updated by hand
-		n := o.Number("status", "readyReplicas")
-		return state{seen(o) && n > 0, fmt.Sprintf("%d active", n), nil}
+		n, none := o.Number("status", "readyReplicas"), o.Number("spec", "replicas") == 0
+		return state{seen(o) && (n > 0 || none), fmt.Sprintf("%d active", n), nil}
 	}
 	return replicas(o, o.Number("spec", "replicas")-o.Number("spec", "updateStrategy", "rollingUpdate", "partition"))
 }

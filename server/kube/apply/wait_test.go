@@ -26,6 +26,8 @@ func TestState(t *testing.T) {
 		{set("rollingUpdate: {partition: 2}", "observedGeneration: 2, updatedReplicas: 1, availableReplicas: 2"), false, "2 of 3 ready, 1 updated", ""},
 		{set("type: OnDelete", "observedGeneration: 2, readyReplicas: 1"), true, "1 active", ""},
 		{set("type: OnDelete", "observedGeneration: 2"), false, "0 active", ""},
+		{"kind: StatefulSet\nspec: {replicas: 0, updateStrategy: {type: OnDelete}}\n", true, "0 active", ""},
+		{"kind: StatefulSet\nspec: {replicas: 0}\n", true, "0 of 0 ready, 0 updated", ""},
 		{"kind: Job\n", false, "running", ""},
 		{"kind: Job\nstatus: {conditions: [{type: Complete, status: 'True'}]}\n", true, "complete", ""},
 		{"kind: Job\nstatus: {conditions: [{type: Failed, status: 'False'}]}\n", false, "running", ""},

@@ -111,6 +111,26 @@ func TestDeploymentOnKubernetes(t *testing.T) {
 	if diff := cmp.Diff([]string{claim + "0 Bound", claim + "1 Bound"}, k.plane.Claims()); diff != "" {
 		t.Errorf("disks:\n%s", diff)
 	}
+	k.overAZs()
+}
+
+// overAZs gives the servers AZs. Those that lose their instances have no pods, but the
+// disks of those.
+func (k *kubeDaemon) overAZs() {
+	k.T.Helper()
+	for _, want := range [][]string{{"z0-v1-0", "z0-v1-1", "z1-v1-0"}, {"z0-v1-0"}} {
+		instances := len(want)
+		k.bring(fmt.Sprintf(`[{"type": "replace", "path": "/instance_groups/name=nats/azs?", "value": ["z1", "eu-2"]}, {"type": "replace", "path": "/instance_groups/name=nats/instances", "value": %d}]`, instances))
+		k.plane.Until(fmt.Sprintf("%d pods are there", instances), func() bool { return len(k.versions()) == instances })
+		for n, pod := range k.versions() {
+			if !strings.HasPrefix(pod, "nats-deployment-nats-"+want[n]+" ") {
+				k.T.Errorf("got %s; want that of %s", pod, want[n])
+			}
+		}
+	}
+	if all := k.plane.Claims(); len(all) != 5 {
+		k.T.Errorf("got the disks %v; want those of all pods that there were", all)
+	}
 }
 
 // pruned takes the errand from the manifest, and with it what only it needed.
