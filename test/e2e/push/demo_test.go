@@ -1,7 +1,6 @@
 package push
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -70,34 +68,6 @@ func withoutNetwork(c *exec.Cmd) (out []byte, err error) {
 	return out, err
 }
 
-// onTerminal starts a command at a new terminal, of which it gives the
-// other end.
-func onTerminal(t *testing.T, c *exec.Cmd) *os.File {
-	t.Helper()
-	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ours.Close() })
-	err = unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0)
-	number, nerr := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
-	if err := errors.Join(err, nerr); err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer theirs.Close()
-	c.Stdin, c.Stdout, c.Stderr = theirs, theirs, theirs
-	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Process.Kill() })
-	return ours
-}
-
 // TestDemoInterrupted presses Ctrl-C at a demo: twice, and it still cleans up;
 // thrice, and what it said cleans up.
 func TestDemoInterrupted(t *testing.T) {
@@ -106,7 +76,7 @@ func TestDemoInterrupted(t *testing.T) {
 		t.Run(fmt.Sprint("thrice ", thrice), func(t *testing.T) {
 			demoDir(t)
 			c := exec.Command(binary, "demo", "--http", "127.0.0.1:0")
-			terminal := onTerminal(t, c)
+			terminal := e2e.OnTerminal(t, c)
 			var said e2e.LogBuffer
 			ended := make(chan struct{})
 			go func() {
