@@ -92,7 +92,7 @@ func sort(rows []*lrp.Actual, rules map[string]Rule, now time.Time) (all []*trou
 // processName is what a process is called, and of whom it is.
 type processName struct {
 	name, space string
-	app         appName
+	app         store.AppName
 	process     *cf.Process // nil: it is no app's
 }
 
@@ -122,7 +122,7 @@ func (s *appSource) finding(t *troubled, n processName, said map[string]saying) 
 	first := t.actuals[0]
 	f := Finding{Rule: t.rule, Subject: t.process, Name: n.name}
 	if n.process != nil {
-		f.Mend = fmt.Sprintf("sudo cupola app why -o %s -s %s %s", quoted(n.app.org), quoted(n.app.space), quoted(n.app.name))
+		f.Mend = fmt.Sprintf("sudo cupola app why -o %s -s %s %s", quoted(n.app.Org), quoted(n.app.Space), quoted(n.app.App))
 	}
 	which := fmt.Sprintf("Instance %d", first.Index)
 	if len(t.actuals) > 1 {
@@ -176,19 +176,14 @@ func processNames(tx *store.Tx, all []*troubled) (map[string]processName, error)
 	for _, p := range processes {
 		apps = append(apps, p.AppGUID)
 	}
-	of, err := appNames(tx, apps)
+	of, err := tx.AppNames(apps)
 	for _, p := range processes {
 		if app, is := of[p.AppGUID]; is {
-			names[p.GUID] = processName{app.String() + " (" + p.Type + ")", app.org + "/" + app.space, app, p}
+			names[p.GUID] = processName{app.String() + " (" + p.Type + ")", app.Org + "/" + app.Space, app, p}
 		}
 	}
 	return names, err
 }
-
-// appName is what an app is called, and where it is.
-type appName struct{ org, space, name string }
-
-func (n appName) String() string { return n.org + "/" + n.space + "/" + n.name }
 
 // plain are the words that mean themselves to a shell.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
@@ -199,38 +194,4 @@ func quoted(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(strings.Map(printed, word), "'", `'\''`) + "'"
-}
-
-// appNames are the names of apps, by GUID.
-func appNames(tx *store.Tx, guids []string) (map[string]appName, error) {
-	apps, err := store.Apps.By(tx, "guids", guids...)
-	if err != nil {
-		return nil, err
-	}
-	var in []string
-	for _, a := range apps {
-		in = append(in, a.SpaceGUID)
-	}
-	spaces, err := store.Spaces.By(tx, "guids", in...)
-	if err != nil {
-		return nil, err
-	}
-	in = nil
-	for _, s := range spaces {
-		in = append(in, s.OrgGUID)
-	}
-	orgs, err := store.Orgs.By(tx, "guids", in...)
-	orgName, of, names := map[string]string{}, map[string]appName{}, map[string]appName{}
-	for _, o := range orgs {
-		orgName[o.GUID] = o.Name
-	}
-	for _, s := range spaces {
-		of[s.GUID] = appName{orgName[s.OrgGUID], s.Name, ""}
-	}
-	for _, a := range apps {
-		n := of[a.SpaceGUID]
-		n.name = a.Name
-		names[a.GUID] = n
-	}
-	return names, err
 }

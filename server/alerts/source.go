@@ -101,9 +101,9 @@ func (p *Parts) drains(ctx context.Context, _ map[string]Rule, _ time.Time) (fou
 	for _, f := range failing {
 		guids = append(guids, f.AppGUID)
 	}
-	var names map[string]appName
+	var names map[string]store.AppName
 	if err := p.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		names, err = appNames(tx, guids)
+		names, err = tx.AppNames(guids)
 		return err
 	}); err != nil {
 		return nil, err
