@@ -45,6 +45,7 @@ type cli struct {
 	Open        openCmd            `cmd:"" help:"Open the web console in a browser, logged in."`
 	Doctor      doctorCmd          `cmd:""`
 	Status      machine.StatusCmd  `cmd:"" help:"Show the daemon and its machine on one screen."`
+	Top         machine.TopCmd     `cmd:"" help:"Show live which apps use processors, memory, disk and requests."`
 	Disk        machine.DiskCmd    `cmd:"" help:"Show what takes room in the data directory, and delete caches."`
 	Support     machine.SupportCmd `cmd:"" name:"support-bundle"`
 	Alerts      machine.AlertsCmd  `cmd:"" help:"List alerts; say where they are sent, what they are about, and silence them."`

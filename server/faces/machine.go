@@ -20,5 +20,6 @@ func (f *Faces) newMachine() *machine.Machine {
 		return n
 	}
 	return machine.New(machine.Config{DataDir: x.DataDir, Database: x.Dir.Path("db", store.DatabaseFile), Version: x.Version, Started: time.Now(), Containers: containers,
+		Store: x.Store, Stats: x.Stats, Requests: f.Metrics.ByApp,
 		Doctor: []string{executable, "doctor", "--json", "--data-dir", x.DataDir, "--http", x.HTTP, "--https", x.HTTPS, "--domain", x.Domain}, Log: x.Log})
 }

@@ -19,6 +19,7 @@ func (f *Front) operators(mux *http.ServeMux) {
 	admins, readers := []string{"cloud_controller.admin"}, []string{"cloud_controller.admin", "cloud_controller.admin_read_only"}
 	if f.Machine != nil {
 		mux.Handle("/v1/machine", f.byAddress(f.Readers.only(readers, getOnly(f.Machine))))
+		mux.Handle("/v1/machine/use", f.byAddress(f.Readers.only(readers, getOnly(http.HandlerFunc(f.Machine.ServeUse)))))
 		mux.Handle("/v1/machine/checks", f.byAddress(f.Readers.only(readers, getOnly(http.HandlerFunc(f.Machine.Checks)))))
 	}
 	if f.Alerts != nil {

@@ -29,7 +29,8 @@ func TestWhoMaySeeTheMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := machine.New(machine.Config{DataDir: t.TempDir(), Started: time.Now(), Containers: func() int { return 0 }, Doctor: []string{"echo", "[]"}, Log: slog.New(slog.DiscardHandler)})
+	m := machine.New(machine.Config{DataDir: t.TempDir(), Started: time.Now(), Containers: func() int { return 0 },
+		Store: rs.Store, Requests: func() map[string]int64 { return map[string]int64{"app-1": 7} }, Doctor: []string{"echo", "[]"}, Log: slog.New(slog.DiscardHandler)})
 	f := &Front{Readers: rs, Machine: m, Slots: bulkhead.NewShare[string](10, 1), Operations: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, `{"Done":true}`)
 	})}
@@ -51,6 +52,10 @@ func TestWhoMaySeeTheMachine(t *testing.T) {
 		{"GET", "/v1/machine", "bearer nonsense", 401, `{"errors":[{"code":1000,"title":"CF-InvalidAuthToken","detail":"Invalid Auth Token"}]}`},
 		{"GET", "/v1/machine", strings.Replace(admin, "bearer", "basic", 1), 401, `"code":1000`},
 		{"POST", "/v1/machine", admin, 404, `"code":10000`},
+		{"GET", "/v1/machine/use", reader, 200, `"instances":[],"requests":{"app-1":7}`},
+		{"GET", "/v1/machine/use", auditor, 403, denied},
+		{"GET", "/v1/machine/use", "", 401, `"code":10002`},
+		{"PUT", "/v1/machine/use", admin, 404, `"code":10000`},
 		{"GET", "/v1/machine/checks", reader, 200, `"results":[]`},
 		{"GET", "/v1/machine/checks", "", 401, `"code":10002`},
 		{"DELETE", "/v1/machine/checks", admin, 404, `"code":10000`},

@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cupola/runtime/lrp"
 	"cupola/server/admin/archive"
+	"cupola/store"
 )
 
 // Config says what to show.
@@ -22,11 +24,14 @@ type Config struct {
 	Version    string // of the daemon
 	Started    time.Time
 	Containers func() int
-	Doctor     []string // the command line that prints what cupola doctor finds, as JSON
+	Store      *store.Store
+	Stats      func(instanceGUID string) (lrp.Stats, bool)
+	Requests   func() map[string]int64 // to apps since the start, by GUID
+	Doctor     []string                // the command line that prints what cupola doctor finds, as JSON
 	Log        *slog.Logger
 }
 
-// Machine serves GET /v1/machine and GET /v1/machine/checks. It does not authenticate.
+// Machine serves GET /v1/machine, GET /v1/machine/use and GET /v1/machine/checks. It does not authenticate.
 type Machine struct {
 	Config
 	root   string // "/", except in tests

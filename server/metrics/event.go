@@ -3,6 +3,7 @@ package metrics
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cupola/server/reconcile"
@@ -10,9 +11,9 @@ import (
 
 // Request is a request to an app that is over.
 type Request struct {
-	Status int  // 0: none was sent
-	Routed bool // there was a route
-	Took   time.Duration
+	Status  int    // 0: none was sent
+	AppGUID string // "": there was no route
+	Took    time.Duration
 }
 
 // Requested counts a request to an app.
@@ -26,11 +27,47 @@ func (m *Metrics) Requested(r Request) {
 	if r.Status == http.StatusBadGateway {
 		m.badGateways.Inc()
 	}
-	if !r.Routed {
+	if r.AppGUID == "" {
 		m.rejected.Inc()
+	} else {
+		m.byApp.add(r.AppGUID)
 	}
 	m.latency.Observe(r.Took.Seconds())
 	m.latencyMean.add(r.Took)
+}
+
+// ByApp returns the number of requests since the start, by the app's GUID.
+func (m *Metrics) ByApp() map[string]int64 { return m.byApp.all() }
+
+// appCounts counts requests by app.
+type appCounts struct {
+	counts sync.Map // GUID → *atomic.Int64
+	apps   atomic.Int64
+}
+
+// maxApps bounds the apps that are counted, as those of deleted apps stay: beyond it,
+// all begin at zero again.
+const maxApps = 20_000
+
+func (c *appCounts) add(app string) {
+	n, known := c.counts.Load(app)
+	if !known {
+		if c.apps.Add(1) > maxApps {
+			c.counts.Clear()
+			c.apps.Store(1)
+		}
+		n, _ = c.counts.LoadOrStore(app, &atomic.Int64{})
+	}
+	n.(*atomic.Int64).Add(1) //nolint:forcetypeassert // nothing else is stored
+}
+
+func (c *appCounts) all() map[string]int64 {
+	all := map[string]int64{}
+	c.counts.Range(func(app, n any) bool {
+		all[app.(string)] = n.(*atomic.Int64).Load() //nolint:forcetypeassert // as stored
+		return true
+	})
+	return all
 }
 
 // API counts the requests of the API.

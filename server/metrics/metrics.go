@@ -37,6 +37,7 @@ type Metrics struct {
 	classes                         [6]prometheus.Counter // by the first digit of the status; 0: none was sent
 	latency                         prometheus.Histogram
 	latencyMean                     *mean
+	byApp                           appCounts
 	apiOutstanding                  prometheus.Gauge
 	apiCompleted                    prometheus.Counter
 	auctions, auctionsFailed        prometheus.Counter

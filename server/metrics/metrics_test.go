@@ -49,10 +49,10 @@ func TestMetrics(t *testing.T) {
 		return State{Tally: store.Tally{RunningTasks: 3, RunningTasksMB: 2}, Domains: []string{"cf-apps"}, Routes: 7, Budgets: []Budget{{"apps", 3, 9}}, Refused: map[string]int64{"app": 5, "idle": 2, "address": 1}, DBBytes: 4096, WaitingWrites: 6, LongWrites: 8, LogStreams: 4, DroppedEnvelopes: 13, Uptime: time.Minute, ACME: &acme.Status{Valid: 12, Missing: 2, Failing: 1, Failed: 4, FirstEnd: time.Unix(1900000000, 0)},
 			Cells: []lrp.CellUse{{Cell: lrp.Cell{ID: "one", MemoryMB: 100, Containers: 250}, UsedMemoryMB: 30, UsedContainers: 2}, {Cell: lrp.Cell{ID: "two", MemoryMB: 5}, UsedMemoryMB: 9}}}, nil
 	}})
-	m.Requested(Request{Status: 200, Routed: true, Took: 10 * time.Millisecond})
-	m.Requested(Request{Status: 502, Routed: true, Took: 30 * time.Millisecond})
+	m.Requested(Request{Status: 200, AppGUID: "a", Took: 10 * time.Millisecond})
+	m.Requested(Request{Status: 502, AppGUID: "a", Took: 30 * time.Millisecond})
 	m.Requested(Request{Status: 404, Took: 20 * time.Millisecond})
-	m.Requested(Request{Routed: true, Took: 20 * time.Millisecond})
+	m.Requested(Request{AppGUID: "a", Took: 20 * time.Millisecond})
 	m.Converged(reconcile.Look{Desired: 5, Missing: 1, Running: 4, Crashed: 1, Placed: 2, TasksPlaced: 3, Stagings: 1, Took: time.Millisecond})
 	m.API(http.NotFoundHandler()).ServeHTTP(discard{http.Header{}}, &http.Request{})
 	got := scrape(t, m)
