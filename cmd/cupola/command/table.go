@@ -51,6 +51,9 @@ func (t *Table) Write(to io.Writer) error {
 // 0 does not bound it.
 func (t *Table) columns() (widths []int, rest int) {
 	last := len(t.rows[0]) - 1
+	if last == 0 {
+		return nil, t.Width
+	}
 	widths = make([]int, last)
 	widest := func(n, room int) {
 		for _, row := range t.rows {

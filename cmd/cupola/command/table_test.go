@@ -37,3 +37,14 @@ func FuzzTable(f *testing.F) {
 		}
 	})
 }
+
+func TestTableOfOneColumn(t *testing.T) {
+	for width, want := range map[int]string{0: "NAME\none two three\n", 9: "NAME\none two\nthree\n"} {
+		table, out := Table{Width: width}, strings.Builder{}
+		table.Add("NAME")
+		table.Add("one two three")
+		if err := table.Write(&out); err != nil || out.String() != want {
+			t.Errorf("width %d: got %q, %v; want %q", width, out.String(), err, want)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package metrics
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// TestAppCounts counts from several goroutines, and holds that apps without number do
+// not fill the memory.
+func TestAppCounts(t *testing.T) {
+	var c appCounts
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for n := range 300 {
+				c.add(fmt.Sprint("app-", n%3))
+			}
+		})
+	}
+	wg.Wait()
+	all := c.all()
+	if len(all) != 3 || all["app-0"]+all["app-1"]+all["app-2"] != 1200 {
+		t.Errorf("got %v; want 1200 requests to three apps", all)
+	}
+	for n := range 2 * maxApps {
+		c.add(fmt.Sprint("deleted-", n))
+	}
+	if n := len(c.all()); n > maxApps {
+		t.Errorf("%d apps are counted; want at most %d", n, maxApps)
+	}
+}
