@@ -7,6 +7,7 @@ import (
 	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/apps"
+	"cupola/server/control/audit"
 	"cupola/server/control/change"
 	"cupola/store"
 	"cupola/store/cf"
@@ -56,7 +57,7 @@ func (w scaling) do(c *control.Session, app *cf.App) (scaled bool, err error) {
 		return false, nil
 	}
 	e := &cf.ScalingEvent{AppGUID: app.GUID, Type: w.kind, Status: cf.ScalingSucceeded, Old: p.Instances, New: instances, Reason: w.reason, Message: message}
-	if err := apps.ScaleProcess(c, app, p, apps.Scale{Instances: change.To(instances)}); err != nil {
+	if err := apps.ScaleAs(c, app, p, apps.Scale{Instances: change.To(instances)}, audit.Data{"instances": instances}); err != nil {
 		return false, err
 	}
 	c.Note(app, "Autoscaler: %d to %d instances, %s", e.Old, e.New, cause(e))
