@@ -282,6 +282,23 @@ func TestPruneRemovesChunksOfNone(t *testing.T) {
 	}
 }
 
+// TestBackupsOfOneSecond makes three at once: each has a name, and can be read.
+func TestBackupsOfOneSecond(t *testing.T) {
+	w := newWorld(t)
+	for n := range 3 {
+		w.save([]byte{byte(n)})
+	}
+	names, err := w.Names(t.Context())
+	if err != nil || len(names) != 3 {
+		t.Fatalf("got %q (%v); want three", names, err)
+	}
+	for n, name := range names {
+		if got, err := w.load(name); err != nil || !bytes.Equal(got, []byte{byte(n)}) {
+			t.Errorf("%s: got %v (%v)", name, got, err)
+		}
+	}
+}
+
 // TestKeep holds which backups stay of two months with two a day.
 func TestKeep(t *testing.T) {
 	var names []string

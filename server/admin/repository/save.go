@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"time"
 
 	"filippo.io/age"
@@ -38,8 +39,15 @@ func (r *Repository) Save(ctx context.Context, o SaveOptions, write func(io.Writ
 	if err != nil {
 		return Saved{}, err
 	}
+	names, err := r.Names(ctx)
+	if err != nil {
+		return Saved{}, err
+	}
 	host, _ := os.Hostname()
 	began := time.Now().UTC().Truncate(time.Second)
+	for slices.Contains(names, began.Format(stamp)) { // by another daemon, or just now
+		began = began.Add(time.Second)
+	}
 	s := &saver{Repository: r, ctx: ctx, options: o, known: known, sum: sha256.New(), began: time.Now()}
 	s.made.Snapshot = Snapshot{Name: began.Format(stamp), Created: began, Version: o.Version, Host: host}
 	if s.pack, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)); err != nil {

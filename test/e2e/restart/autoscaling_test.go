@@ -1,6 +1,8 @@
 package restart
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,13 +23,19 @@ type scaling struct {
 func TestAutoscaling(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
-	if out, err := d.Run("push", e2e.Example(t, "static")); err != nil {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"Staticfile": "", "health": "well"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := d.Run("push", "--name", "busy", dir); err != nil {
 		t.Fatalf("push: %v\n%s", err, out)
 	}
-	app := "/v1/apps/" + d.App("hello-static")
+	app := "/v1/apps/" + d.App("busy")
 	d.API("PUT", app+"/policy", e2e.Doc{"instance_min_count": 1, "instance_max_count": 3, "scaling_rules": []e2e.Doc{
 		{"metric_type": "throughput", "operator": ">=", "threshold": 2, "adjustment": "+1", "breach_duration_secs": 60, "cool_down_secs": 3600}}}, nil)
-	traffic := d.Send("hello-static.localhost", 10)
+	traffic := d.Send("busy.localhost", 10)
 	history := func() (all []scaling) {
 		var list struct{ Resources []scaling }
 		d.API("GET", app+"/scaling_histories", nil, &list)
@@ -39,7 +47,7 @@ func TestAutoscaling(t *testing.T) {
 		}
 		return ""
 	})
-	d.Running("hello-static", "web", 2)
+	d.Running("busy", "web", 2)
 	if failed := traffic.End(t); len(failed) > 0 {
 		t.Errorf("requests failed meanwhile: %+v", failed)
 	}
@@ -49,5 +57,5 @@ func TestAutoscaling(t *testing.T) {
 	if got := history(); len(got) != 1 || got[0] != want {
 		t.Errorf("the history is %+v; want %+v alone", got, want)
 	}
-	d.Running("hello-static", "web", 2)
+	d.Running("busy", "web", 2)
 }
