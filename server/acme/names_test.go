@@ -62,7 +62,7 @@ func TestNames(t *testing.T) {
 	}{
 		{"localhost", false, []string{"root.example", "www.shop.example"}},
 		{"localhost", true, []string{"*.shop.example", "*.under.example", "*.wild.example", "root.example"}},
-		{"cf.example.com", false, []string{"api.cf.example.com", "console.cf.example.com", "doppler.cf.example.com", "log-cache.cf.example.com", "log-stream.cf.example.com", "login.cf.example.com",
+		{"cf.example.com", false, []string{"api.cf.example.com", "autoscaler.cf.example.com", "console.cf.example.com", "doppler.cf.example.com", "log-cache.cf.example.com", "log-stream.cf.example.com", "login.cf.example.com",
 			"root.example", "scheduler.cf.example.com", "uaa.cf.example.com", "www.shop.example"}},
 		{"cf.example.com", true, []string{"*.cf.example.com", "*.shop.example", "*.under.example", "*.wild.example", "root.example"}},
 	} {
