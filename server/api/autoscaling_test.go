@@ -211,19 +211,23 @@ func TestSchedulesScale(t *testing.T) {
 	w.is(3, begins, up, "5>3 schedule ends limited by max instances 3")
 }
 
-// TestRequestsAreMeasured counts requests of the router to an app with a policy.
+// TestRequestsAreMeasured counts requests to an app with a policy: between two measurements, and
+// not at all after a count that began again.
 func TestRequestsAreMeasured(t *testing.T) {
 	w := newScaledWorld(t, upAndDown)
 	w.run(t, []step{{method: "POST", path: "/v3/apps/app-1/processes/web/actions/scale", body: `{"instances": 2}`, status: 202}})
-	w.pass(20*time.Second, 1)
-	for range 100 {
-		w.api.Autoscaler.Requested("app-1", 30*time.Millisecond)
+	count := int64(0)
+	w.api.Autoscaler.Requests = func(string) (int64, time.Duration) { return count, time.Duration(count) * 30 * time.Millisecond }
+	for _, count = range []int64{1000, 1100, 1101, 7, 7} {
+		w.pass(20*time.Second, 1)
 	}
-	w.pass(20*time.Second, 1)
-	for metric, want := range map[autoscaling.Metric]int64{autoscaling.Throughput: 3, autoscaling.ResponseTime: 30} {
-		points := w.api.Autoscaler.Points("app-1", metric)
-		if len(points) == 0 || points[len(points)-1].Value != want {
-			t.Errorf("%s: got %v; want %d at the end", metric, points, want)
+	for metric, want := range map[autoscaling.Metric][]int64{autoscaling.Throughput: {3, 1, 0}, autoscaling.ResponseTime: {30, 30, 0}} {
+		var got []int64
+		for _, p := range w.api.Autoscaler.Points("app-1", metric) {
+			got = append(got, p.Value)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %d; want %d", metric, got, want)
 		}
 	}
 }

@@ -67,6 +67,8 @@ type Config struct {
 	// Gauges are what was measured of an app's web instances since a time, as autoscaling.Config has
 	// it.
 	Gauges func(appGUID string, since time.Time) []map[string]float64
+	// Requests are those to an app since the daemon's start, likewise.
+	Requests func(appGUID string) (count int64, took time.Duration)
 
 	// PackDroplet makes an image of a droplet with a start command: a registry.Image, which the answer
 	// shows as it is.
@@ -116,7 +118,7 @@ func New(ctx context.Context, c Config) *Server {
 	s.Jobs = jobs.New(jobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Show: jobError,
 		Turn: func(ctx context.Context, user string) (func(), error) { return s.enter(ctx, user, true) }})
 	s.Cron = cronjobs.NewLoop(cronjobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform})
-	s.Autoscaler = autoscaling.NewLoop(autoscaling.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Gauges: c.Gauges})
+	s.Autoscaler = autoscaling.NewLoop(autoscaling.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Gauges: c.Gauges, Requests: c.Requests})
 	s.held = bulkhead.NewShare[string](heldOf(c.Slots), 1)
 	for _, rt := range s.routes() {
 		s.mux.HandleFunc(rt.pattern, s.handle(rt))

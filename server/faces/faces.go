@@ -99,7 +99,6 @@ func (f *Faces) OpenRouter(ctx context.Context) error {
 // accessed counts a request to an app, and says it in the app's log.
 func (f *Faces) accessed(e router.AccessEntry) {
 	f.Metrics.Requested(metrics.Request{Status: e.Status, AppGUID: e.AppGUID, Took: e.At.Sub(e.Began)})
-	f.api.Autoscaler.Requested(e.AppGUID, e.At.Sub(e.Began))
 	f.Executor.Logs.Access(e)
 }
 

@@ -30,7 +30,7 @@ func (m *Metrics) Requested(r Request) {
 	if r.AppGUID == "" {
 		m.rejected.Inc()
 	} else {
-		m.byApp.add(r.AppGUID)
+		m.byApp.add(r.AppGUID, r.Took)
 	}
 	m.latency.Observe(r.Took.Seconds())
 	m.latencyMean.add(r.Took)
@@ -39,32 +39,48 @@ func (m *Metrics) Requested(r Request) {
 // ByApp returns the number of requests since the start, by the app's GUID.
 func (m *Metrics) ByApp() map[string]int64 { return m.byApp.all() }
 
+// OfApp returns the number of requests to an app since the start, and how long they took together.
+func (m *Metrics) OfApp(guid string) (count int64, took time.Duration) { return m.byApp.of(guid) }
+
 // appCounts counts requests by app.
 type appCounts struct {
-	counts sync.Map // GUID → *atomic.Int64
+	counts sync.Map // GUID → *appCount
 	apps   atomic.Int64
 }
+
+type appCount struct{ requests, nanoseconds atomic.Int64 }
 
 // maxApps bounds the apps that are counted, as those of deleted apps stay: beyond it,
 // all begin at zero again.
 const maxApps = 20_000
 
-func (c *appCounts) add(app string) {
+func (c *appCounts) add(app string, took time.Duration) {
 	n, known := c.counts.Load(app)
 	if !known {
 		if c.apps.Add(1) > maxApps {
 			c.counts.Clear()
 			c.apps.Store(1)
 		}
-		n, _ = c.counts.LoadOrStore(app, &atomic.Int64{})
+		n, _ = c.counts.LoadOrStore(app, &appCount{})
 	}
-	n.(*atomic.Int64).Add(1) //nolint:forcetypeassert // nothing else is stored
+	count := n.(*appCount) //nolint:forcetypeassert // nothing else is stored
+	count.requests.Add(1)
+	count.nanoseconds.Add(int64(took))
+}
+
+func (c *appCounts) of(app string) (int64, time.Duration) {
+	n, known := c.counts.Load(app)
+	if !known {
+		return 0, 0
+	}
+	count := n.(*appCount) //nolint:forcetypeassert // nothing else is stored
+	return count.requests.Load(), time.Duration(count.nanoseconds.Load())
 }
 
 func (c *appCounts) all() map[string]int64 {
 	all := map[string]int64{}
 	c.counts.Range(func(app, n any) bool {
-		all[app.(string)] = n.(*atomic.Int64).Load() //nolint:forcetypeassert // as stored
+		all[app.(string)] = n.(*appCount).requests.Load() //nolint:forcetypeassert // as stored
 		return true
 	})
 	return all

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestAppCounts counts from several goroutines, and holds that apps without number do
@@ -14,7 +15,7 @@ func TestAppCounts(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for n := range 300 {
-				c.add(fmt.Sprint("app-", n%3))
+				c.add(fmt.Sprint("app-", n%3), time.Second)
 			}
 		})
 	}
@@ -23,8 +24,14 @@ func TestAppCounts(t *testing.T) {
 	if len(all) != 3 || all["app-0"]+all["app-1"]+all["app-2"] != 1200 {
 		t.Errorf("got %v; want 1200 requests to three apps", all)
 	}
+	if n, took := c.of("app-1"); n != 400 || took != 400*time.Second {
+		t.Errorf("got %d requests in %v; want 400 of a second each", n, took)
+	}
+	if n, took := c.of("other"); n != 0 || took != 0 {
+		t.Errorf("got %d requests in %v of an app that got none", n, took)
+	}
 	for n := range 2 * maxApps {
-		c.add(fmt.Sprint("deleted-", n))
+		c.add(fmt.Sprint("deleted-", n), 0)
 	}
 	if n := len(c.all()); n > maxApps {
 		t.Errorf("%d apps are counted; want at most %d", n, maxApps)

@@ -56,7 +56,7 @@ func TestAdjustment(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	m := measured{instances: 2, requests: Requests{Count: 100, Took: 3 * time.Second}, during: 20 * time.Second, gauges: []map[string]float64{
+	m := measured{instances: 2, requests: requests{100, 3 * time.Second}, during: 20 * time.Second, gauges: []map[string]float64{
 		{"cpu": 10, "cpu_entitlement": 50, "memory": 10 * mebi, "memory_quota": 100 * mebi, "disk": mebi, "disk_quota": 4 * mebi},
 		{"cpu": 15, "cpu_entitlement": 70, "memory": 20 * mebi, "memory_quota": 100 * mebi, "disk": 2 * mebi, "disk_quota": 4 * mebi},
 	}}
@@ -77,25 +77,5 @@ func TestMetrics(t *testing.T) {
 	}
 	if n := len(s[CPU]); n != int(kept/interval)+1 {
 		t.Errorf("%d points are kept; want those of %v", n, kept)
-	}
-}
-
-func TestTrafficOfAppsWithAPolicyAlone(t *testing.T) {
-	var all traffic
-	began := time.Now()
-	all.add("a", time.Second)
-	all.keep([]string{"a", "b"}, began)
-	all.add("a", time.Second)
-	all.add("a", 3*time.Second)
-	all.add("c", time.Second)
-	if got, during := all.take("a", began.Add(20*time.Second)); got != (Requests{2, 4 * time.Second}) || during != 20*time.Second {
-		t.Errorf("got %v in %v", got, during)
-	}
-	all.keep([]string{"a"}, began.Add(time.Minute))
-	if got, during := all.take("a", began.Add(time.Minute)); got != (Requests{}) || during != 40*time.Second {
-		t.Errorf("got %v in %v; want none in 40 s", got, during)
-	}
-	if got, during := all.take("b", began); got != (Requests{}) || during != 0 {
-		t.Errorf("got %v in %v of an app without a policy", got, during)
 	}
 }

@@ -29,15 +29,18 @@ type Config struct {
 	// Gauges are what was measured of an app's web instances since a time: Diego's gauges, by
 	// name. nil measures nothing.
 	Gauges func(appGUID string, since time.Time) []map[string]float64
-	Now    func() time.Time // nil: time.Now
+	// Requests are those to an app that ended, since the daemon's start or some later time, and
+	// how long they took together. nil counts none.
+	Requests func(appGUID string) (count int64, took time.Duration)
+	Now      func() time.Time // nil: time.Now
 }
 
 // Loop measures and scales the apps that have a policy.
 type Loop struct {
 	Config
-	traffic traffic
 	taken   time.Time            // when apps were last measured
 	refused map[string]time.Time // by the GUIDs of apps
+	counted map[string]requests  // likewise, when apps were last measured
 
 	mu  sync.Mutex
 	all map[string]series // by the GUIDs of apps
@@ -48,14 +51,14 @@ func NewLoop(c Config) *Loop {
 	if c.Gauges == nil {
 		c.Gauges = func(string, time.Time) []map[string]float64 { return nil }
 	}
+	if c.Requests == nil {
+		c.Requests = func(string) (int64, time.Duration) { return 0, 0 }
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	return &Loop{Config: c, refused: map[string]time.Time{}, all: map[string]series{}}
 }
-
-// Requested counts a request to an app.
-func (l *Loop) Requested(appGUID string, took time.Duration) { l.traffic.add(appGUID, took) }
 
 // Points are what was measured of an app, the oldest first.
 func (l *Loop) Points(appGUID string, of Metric) []Point {
@@ -162,8 +165,7 @@ func (l *Loop) round(ctx context.Context, all []*subject) (next time.Time, err e
 
 // measure adds to what is known of the apps, and forgets others.
 func (l *Loop) measure(all []*subject, now time.Time) {
-	l.traffic.keep(control.GUIDs(all, func(s *subject) string { return s.app.GUID }), now)
-	kept := map[string]series{}
+	kept, counted := map[string]series{}, map[string]requests{}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range all {
@@ -171,12 +173,18 @@ func (l *Loop) measure(all []*subject, now time.Time) {
 		if kept[guid] = l.all[guid]; kept[guid] == nil {
 			kept[guid] = series{}
 		}
-		requests, during := l.traffic.take(guid, now)
-		if s.app.State == cf.Started && !s.asleep {
-			kept[guid].add(now, measured{gauges: l.Gauges(guid, now.Add(-interval)), instances: s.instances, requests: requests, during: during})
+		count, took := l.Requests(guid)
+		counted[guid] = requests{count, took}
+		if s.app.State != cf.Started || s.asleep {
+			continue
 		}
+		m := measured{gauges: l.Gauges(guid, now.Add(-interval)), instances: s.instances}
+		if was, known := l.counted[guid]; known && was.count <= count {
+			m.requests, m.during = requests{count - was.count, took - was.took}, now.Sub(l.taken)
+		}
+		kept[guid].add(now, m)
 	}
-	l.all, l.taken = kept, now
+	l.all, l.counted, l.taken = kept, counted, now
 	maps.DeleteFunc(l.refused, func(guid string, _ time.Time) bool { return kept[guid] == nil })
 }
 

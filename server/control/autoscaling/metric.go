@@ -56,8 +56,14 @@ func percent(part, whole float64) float64 {
 type measured struct {
 	gauges    []map[string]float64 // of all instances; Diego measures each every 15 s
 	instances int
-	requests  Requests
-	during    time.Duration
+	requests  requests
+	during    time.Duration // 0: requests were not counted
+}
+
+// requests are how many ended, and how long they took together.
+type requests struct {
+	count int64
+	took  time.Duration
 }
 
 // value is a metric's; false: nothing was measured. Whole numbers, rounded up, as App Autoscaler
@@ -65,15 +71,12 @@ type measured struct {
 func (m measured) value(of Metric) (int64, bool) {
 	k := kinds[of]
 	switch {
-	case of == Throughput && m.during <= 0:
+	case k.of == nil && (m.during <= 0 || m.instances == 0):
 		return 0, false
 	case of == Throughput:
-		return int64(math.Ceil(float64(m.requests.Count) / m.during.Seconds() / float64(max(m.instances, 1)))), m.instances > 0
+		return int64(math.Ceil(float64(m.requests.count) / m.during.Seconds() / float64(m.instances))), true
 	case of == ResponseTime:
-		if m.requests.Count == 0 {
-			return 0, m.instances > 0
-		}
-		return int64(math.Ceil(float64(m.requests.Took.Milliseconds()) / float64(m.requests.Count))), true
+		return int64(math.Ceil(float64(m.requests.took.Milliseconds()) / float64(max(m.requests.count, 1)))), true
 	case len(m.gauges) == 0:
 		return 0, false
 	}
