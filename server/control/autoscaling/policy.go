@@ -79,12 +79,6 @@ const (
 	timeLayout     = "15:04"
 )
 
-// text is a policy as it is kept and shown.
-func (p *Policy) text() (string, error) {
-	b, err := json.Marshal(p)
-	return string(b), err
-}
-
 // stored reads a policy that was kept.
 func stored(text string) (*Policy, error) {
 	p := &Policy{}

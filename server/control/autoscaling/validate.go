@@ -39,40 +39,36 @@ func (p path) at(name any) path { return path(fmt.Sprintf("%s.%v", p, name)) }
 // maxParts bounds the rules of a policy, and its schedules of each kind.
 const maxParts = 50
 
-// Parse reads a policy. Its error is Violations. now is the time that dates are compared with.
-func Parse(text []byte, now time.Time) (*Policy, error) {
+// Parse reads a policy, and returns it also as JSON without what it does not know: what that is
+// accepted from is accepted again. Its error is Violations. now is the time that dates are compared
+// with.
+func Parse(text []byte, now time.Time) (p *Policy, known string, err error) {
 	var found Violations
 	var value any
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	err := d.Decode(&value)
+	err = d.Decode(&value)
 	if err == nil && d.More() {
 		err = errors.New("there is more after the policy")
 	}
 	if err != nil {
 		found.add(root, "%s", err)
-		return nil, found
+		return nil, "", found
 	}
 	if policySchema(&found, root, value); len(found) > 0 {
-		return nil, found
+		return nil, "", found
 	}
-	p, err := policyOf(value)
+	kept, err := json.Marshal(value)
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	if p, err = stored(string(kept)); err != nil {
+		return nil, "", err
 	}
 	if p.check(&found, now); len(found) > 0 {
-		return nil, found
+		return nil, "", found
 	}
-	return p, nil
-}
-
-// policyOf makes a policy of what its schema has accepted.
-func policyOf(value any) (*Policy, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	return stored(string(text))
+	return p, string(kept), nil
 }
 
 // check finds what its schema does not say.

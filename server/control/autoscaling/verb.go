@@ -34,23 +34,20 @@ func Put(c *control.Session, appGUID string, text []byte) (json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
-	p, err := Parse(text, c.Tx.Now)
+	_, policy, err := Parse(text, c.Tx.Now)
 	if err != nil {
 		return nil, err
 	}
 	row, err := policyRow(c.Tx, app.GUID)
-	is := store.IsNotFound(err)
+	added := store.IsNotFound(err)
 	switch {
-	case is:
+	case added:
 		row = &cf.ScalingPolicy{AppGUID: app.GUID}
 	case err != nil:
 		return nil, err
 	}
-	if row.Policy, err = p.text(); err != nil {
-		return nil, err
-	}
-	row.Schedule = ""
-	if is {
+	row.Policy, row.Schedule = policy, ""
+	if added {
 		err = store.ScalingPolicies.Insert(c.Tx, row)
 	} else {
 		err = store.ScalingPolicies.Update(c.Tx, row)
