@@ -162,7 +162,7 @@ func TestPrune(t *testing.T) {
 	}
 	want := []string{"PodDisruptionBudget nats-deployment-nats removed", "StatefulSet nats-deployment-web-z0-v1 removed", "StatefulSet nats-deployment-web-z1-v1 removed",
 		"Service nats-deployment-web removed", "Service nats-deployment-web-0 removed", "Service nats-deployment-web-1 removed",
-		"Service nats-deployment-web-2 removed", "Service nats-deployment-web-3 removed", "Secret nats-deployment.ig-resolved.web-v1 removed"}
+		"Service nats-deployment-web-2 removed", "Secret nats-deployment.ig-resolved.web-v1 removed"}
 	if diff := cmp.Diff(want, removed); diff != "" {
 		t.Error(diff)
 	}
