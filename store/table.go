@@ -82,26 +82,28 @@ func (t *Table[T]) NotFound() error {
 // Some returns the first n rows of the query.
 func (t *Table[T]) Some(tx *Tx, q Query, n int) ([]*T, error) {
 	q.Page, q.PerPage = 1, n
-	rows, _, err := t.list(tx, q, false)
-	return rows, err
+	return t.Matching(tx, q)
 }
 
 // By returns all rows whose filter has one of the values, in the order they
 // were made.
 func (t *Table[T]) By(tx *Tx, filter string, values ...string) ([]*T, error) {
-	rows, _, err := t.list(tx, Query{Where: map[string][]string{filter: values}}, false)
-	return rows, err
+	return t.Matching(tx, Query{Where: map[string][]string{filter: values}})
 }
 
 // Where returns all rows that every filter accepts, in the order they were made.
 func (t *Table[T]) Where(tx *Tx, where map[string][]string) ([]*T, error) {
-	rows, _, err := t.list(tx, Query{Where: where}, false)
-	return rows, err
+	return t.Matching(tx, Query{Where: where})
 }
 
 // All returns all rows in the order they were made.
 func (t *Table[T]) All(tx *Tx) ([]*T, error) {
-	rows, _, err := t.list(tx, Query{}, false)
+	return t.Matching(tx, Query{})
+}
+
+// Matching returns the rows of a query. Unlike List it does not count those of other pages.
+func (t *Table[T]) Matching(tx *Tx, q Query) ([]*T, error) {
+	rows, _, err := t.list(tx, q, false)
 	return rows, err
 }
 

@@ -39,7 +39,7 @@ func findBOSHDeployment(c *call) (*cf.BOSHDeployment, error) {
 }
 
 func listBOSHDeployments(c *call) (*response, error) {
-	rows, _, err := store.BOSHDeployments.List(c.Tx, store.Query{Order: "name"})
+	rows, err := store.BOSHDeployments.Matching(c.Tx, store.Query{Order: "name"})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func listBOSHVariables(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _, err := store.BOSHVariables.List(c.Tx, store.Query{Where: map[string][]string{"deployment_guids": {d.GUID}}, Order: "name"})
+	rows, err := store.BOSHVariables.Matching(c.Tx, store.Query{Where: map[string][]string{"deployment_guids": {d.GUID}}, Order: "name"})
 	if err != nil {
 		return nil, err
 	}

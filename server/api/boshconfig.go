@@ -29,7 +29,7 @@ func listBOSHConfigs(c *call) (*response, error) {
 	case "true":
 		rows, err = store.BOSHConfigs.Latest(c.Tx)
 	case "false", "":
-		rows, _, err = store.BOSHConfigs.List(c.Tx, store.Query{Order: "number", Desc: true})
+		rows, err = store.BOSHConfigs.Matching(c.Tx, store.Query{Order: "number", Desc: true})
 	default:
 		return nil, cf.Errorf(cf.BadQueryParameter, "'latest' must be 'true' or 'false'")
 	}

@@ -47,7 +47,7 @@ func viewBOSHReleaseParts(c *call, r *cf.BOSHRelease) (doc, error) {
 }
 
 func listBOSHReleases(c *call) (*response, error) {
-	rows, _, err := store.BOSHReleases.List(c.Tx, store.Query{Order: "name"})
+	rows, err := store.BOSHReleases.Matching(c.Tx, store.Query{Order: "name"})
 	if err != nil {
 		return nil, err
 	}

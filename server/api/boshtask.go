@@ -33,7 +33,7 @@ func listBOSHTasks(c *call) (*response, error) {
 	if name := query.Get("deployment"); name != "" {
 		q.Where["deployment_names"] = []string{name}
 	}
-	rows, _, err := store.BOSHTasks.List(c.Tx, q)
+	rows, err := store.BOSHTasks.Matching(c.Tx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func listBOSHEvents(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _, err := store.BOSHEvents.List(c.Tx, q)
+	rows, err := store.BOSHEvents.Matching(c.Tx, q)
 	if err != nil {
 		return nil, err
 	}

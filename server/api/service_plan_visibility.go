@@ -37,7 +37,7 @@ func spaceOfPlan(c *call, p *cf.ServicePlan) (doc, error) {
 }
 
 func orgsOfPlan(c *call, p *cf.ServicePlan) ([]doc, error) {
-	visible, _, err := store.ServicePlanVisibilities.List(c.Tx, store.Query{Where: map[string][]string{"service_plan_guids": {p.GUID}}, Visible: c.Scope})
+	visible, err := store.ServicePlanVisibilities.Matching(c.Tx, store.Query{Where: map[string][]string{"service_plan_guids": {p.GUID}}, Visible: c.Scope})
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func listAppSidecars(c *call) (*response, error) {
 // findSidecar finds the sidecar of {guid}, if the actor sees its app and satisfies
 // the rule.
 func findSidecar(c *call) (*apps.Sidecar, error) {
-	processes, _, err := store.Processes.List(c.Tx, store.Query{Where: map[string][]string{"sidecar_guids": {c.guid()}}, Visible: c.Scope})
+	processes, err := store.Processes.Matching(c.Tx, store.Query{Where: map[string][]string{"sidecar_guids": {c.guid()}}, Visible: c.Scope})
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (c *call) configs(kind, name string) (rows []*cf.BOSHConfig, current func(*
 	if name != "" {
 		where["names"] = []string{name}
 	}
-	all, _, err := store.BOSHConfigs.List(c.tx, store.Query{Order: "number", Desc: true, Where: where})
+	all, err := store.BOSHConfigs.Matching(c.tx, store.Query{Order: "number", Desc: true, Where: where})
 	if err != nil {
 		return nil, nil, err
 	}

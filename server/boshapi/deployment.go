@@ -14,7 +14,7 @@ import (
 )
 
 func listDeployments(c *call) (*answer, error) {
-	rows, _, err := store.BOSHDeployments.List(c.tx, store.Query{Order: "name"})
+	rows, err := store.BOSHDeployments.Matching(c.tx, store.Query{Order: "name"})
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func diffLines(was, is string, secrets bool) ([][2]any, error) {
 // listDeploymentConfigs lists the configs that deployments were made with.
 func listDeploymentConfigs(c *call) (*answer, error) {
 	names := c.Request.URL.Query()["deployment[]"]
-	rows, _, err := store.BOSHDeployments.List(c.tx, store.Query{Order: "name", Where: map[string][]string{"names": names}})
+	rows, err := store.BOSHDeployments.Matching(c.tx, store.Query{Order: "name", Where: map[string][]string{"names": names}})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func listEvents(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _, err := store.BOSHEvents.List(c.tx, q)
+	rows, err := store.BOSHEvents.Matching(c.tx, q)
 	all := []doc{}
 	for _, e := range rows {
 		all = append(all, viewEvent(e))

@@ -285,7 +285,7 @@ func listVariables(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _, err := store.BOSHVariables.List(c.tx, store.Query{Where: map[string][]string{"deployment_guids": {d.GUID}}, Order: "name"})
+	rows, err := store.BOSHVariables.Matching(c.tx, store.Query{Where: map[string][]string{"deployment_guids": {d.GUID}}, Order: "name"})
 	all := []doc{}
 	for _, v := range rows {
 		all = append(all, doc{"id": v.GUID, "name": v.Name})

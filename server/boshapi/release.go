@@ -17,7 +17,7 @@ const uploadRoute = "POST /releases"
 
 // listReleases lists the releases by name, each with its versions.
 func listReleases(c *call) (*answer, error) {
-	rows, _, err := store.BOSHReleases.List(c.tx, store.Query{Order: "name"})
+	rows, err := store.BOSHReleases.Matching(c.tx, store.Query{Order: "name"})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ const stackVersion = "0"
 // listStemcells lists the stacks, as stemcells of the OS that they stand for, and the
 // stemcells that deployments name.
 func listStemcells(c *call) (*answer, error) {
-	stacks, _, err := store.Stacks.List(c.tx, store.Query{})
+	stacks, err := store.Stacks.Matching(c.tx, store.Query{})
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func listStemcells(c *call) (*answer, error) {
 
 // usedStemcells are the stemcells that manifests name, with the deployments.
 func (c *call) usedStemcells() (map[manifest.Stemcell][]doc, error) {
-	rows, _, err := store.BOSHDeployments.List(c.tx, store.Query{Order: "name"})
+	rows, err := store.BOSHDeployments.Matching(c.tx, store.Query{Order: "name"})
 	used := map[manifest.Stemcell][]doc{}
 	for _, d := range rows {
 		m, _ := manifest.Parse(d.Manifest)
@@ -63,7 +63,7 @@ func needsStemcell(c *call) (*answer, error) {
 		return nil, err
 	}
 	name := req.Stemcell.Name
-	stacks, _, err := store.Stacks.List(c.tx, store.Query{})
+	stacks, err := store.Stacks.Matching(c.tx, store.Query{})
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func listTasks(c *call) (*answer, error) {
 	if c.query("context_id") != "" {
 		return ok([]doc{}) // no task has one
 	}
-	rows, _, err := store.BOSHTasks.List(c.tx, q)
+	rows, err := store.BOSHTasks.Matching(c.tx, q)
 	all := []doc{}
 	for _, t := range rows {
 		all = append(all, viewTask(t))

@@ -92,7 +92,7 @@ func markVisible(tx *store.Tx, id cf.Identity, guids []string, seen map[string]b
 		return err
 	}
 	for guids := range slices.Chunk(guids, visibleAtOnce) {
-		apps, _, err := store.Apps.List(tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: scope})
+		apps, err := store.Apps.Matching(tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: scope})
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (l *loader) loadPlatform() error {
 	if l.platform.Groups, err = store.SecurityGroups.All(l.tx); err != nil {
 		return err
 	}
-	if l.packs, _, err = store.Buildpacks.List(l.tx, store.Query{Order: "position"}); err != nil {
+	if l.packs, err = store.Buildpacks.Matching(l.tx, store.Query{Order: "position"}); err != nil {
 		return err
 	}
 	stacks, err := store.Stacks.All(l.tx)
@@ -275,7 +275,7 @@ func (l *loader) loadDroplets(guids []string) error {
 	if l.droplets == nil {
 		l.droplets = map[string]*cf.Droplet{}
 	}
-	rows, _, err := store.Droplets.List(l.tx, store.Query{Where: map[string][]string{"guids": guids, "states": {string(cf.DropletStaged)}}})
+	rows, err := store.Droplets.Matching(l.tx, store.Query{Where: map[string][]string{"guids": guids, "states": {string(cf.DropletStaged)}}})
 	var packages []string
 	for _, d := range rows {
 		l.droplets[d.GUID] = d

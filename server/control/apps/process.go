@@ -102,7 +102,7 @@ func processEvent(c *control.Session, kind audit.Type, app *cf.App, p *cf.Proces
 
 // EndEvents records that the tasks of an app that run, and its processes, are deleted with it.
 func EndEvents(c *control.Session, app *cf.App) error {
-	tasks, _, err := store.Tasks.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "states": {string(cf.TaskRunning)}}})
+	tasks, err := store.Tasks.Matching(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "states": {string(cf.TaskRunning)}}})
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func Process(c *control.Session, app *cf.App, kind string) (*cf.Process, error) 
 
 // WebProcesses are an app's, oldest first.
 func WebProcesses(c *control.Session, app *cf.App) ([]*cf.Process, error) {
-	list, _, err := store.Processes.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "types": {"web"}}})
+	list, err := store.Processes.Matching(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "types": {"web"}}})
 	return list, err
 }
 

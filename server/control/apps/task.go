@@ -106,7 +106,7 @@ func newTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
 	if t.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
 		return nil, err
 	}
-	last, _, err := store.Tasks.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}, Desc: true, Page: 1, PerPage: 1})
+	last, err := store.Tasks.Matching(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}, Desc: true, Page: 1, PerPage: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func forService(name string, err error) error {
 }
 
 func applyService(c *control.Session, app *cf.App, i *cf.ServiceInstance, s manifest.Service) error {
-	have, _, err := store.ServiceBindings.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "service_instance_guids": {i.GUID}}, Order: "created_at", Desc: true})
+	have, err := store.ServiceBindings.Matching(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "service_instance_guids": {i.GUID}}, Order: "created_at", Desc: true})
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func addImage(c *control.Session, m map[string]any, app *cf.App) error {
 	if app.Lifecycle.Type != cf.LifecycleDocker {
 		return nil
 	}
-	packages, _, err := store.Packages.List(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}, Order: "created_at", Desc: true, Page: 1, PerPage: 1})
+	packages, err := store.Packages.Matching(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}, Order: "created_at", Desc: true, Page: 1, PerPage: 1})
 	if err != nil || len(packages) == 0 {
 		return err
 	}

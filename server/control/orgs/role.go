@@ -147,7 +147,7 @@ func userNamed(c *control.Session, r roleRelationships) (string, error) {
 	if origin != "" {
 		where["origins"] = []string{origin}
 	}
-	found, _, err := store.Users.List(c.Tx, store.Query{Where: where, Order: "origin"})
+	found, err := store.Users.Matching(c.Tx, store.Query{Where: where, Order: "origin"})
 	switch {
 	case err != nil:
 		return "", err

@@ -12,7 +12,7 @@ import (
 // visibleSpaces are those of some spaces that the actor sees, and the GUIDs of the
 // rest.
 func visibleSpaces(c *control.Session, guids []string) (spaces []*cf.Space, unknown []string, err error) {
-	spaces, _, err = store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
+	spaces, err = store.Spaces.Matching(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
 	return spaces, control.Missing(guids, spaceGUIDs(spaces)), err
 }
 

@@ -34,7 +34,7 @@ func CreateSpaceQuota(c *control.Session, req NewSpaceQuota) (*cf.SpaceQuota, er
 		return nil, err
 	}
 	guids := req.Relationships.Spaces.GUIDs()
-	spaces, _, err := store.Spaces.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids, "organization_guids": {q.OrgGUID}}})
+	spaces, err := store.Spaces.Matching(c.Tx, store.Query{Where: map[string][]string{"guids": guids, "organization_guids": {q.OrgGUID}}})
 	if err != nil {
 		return nil, err
 	}

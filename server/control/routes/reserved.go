@@ -91,7 +91,7 @@ func routeFree(c *control.Session, r *cf.Route, d *cf.Domain) error {
 	if d.OrgGUID != "" {
 		return nil
 	}
-	same, _, err := store.Routes.List(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "hosts": {r.Host}}})
+	same, err := store.Routes.Matching(c.Tx, store.Query{Where: map[string][]string{"domain_guids": {d.GUID}, "hosts": {r.Host}}})
 	for _, other := range same {
 		if other.SpaceGUID != r.SpaceGUID && other.Path != r.Path {
 			return cf.Unprocessable("Routes for this host and domain have been reserved for another space.")

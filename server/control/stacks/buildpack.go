@@ -116,7 +116,7 @@ func buildpackEvent(c *control.Session, what string, b *cf.Buildpack, data audit
 // byPosition lists the buildpacks of a lifecycle, each of which has positions of its own (CC:
 // Buildpack's plugin list).
 func byPosition(tx *store.Tx, lifecycle string) ([]*cf.Buildpack, error) {
-	all, _, err := store.Buildpacks.List(tx, store.Query{Where: map[string][]string{"lifecycle": {lifecycle}}, Order: "position"})
+	all, err := store.Buildpacks.Matching(tx, store.Query{Where: map[string][]string{"lifecycle": {lifecycle}}, Order: "position"})
 	return all, err
 }
 
