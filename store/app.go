@@ -29,7 +29,7 @@ var Apps = &Table[cf.App]{
 		"droplet_guids":      "droplet_guid",
 		// With a label that says when the app sleeps, or one with that in its text; the index
 		// apps_sleep_after has this expression. It also takes labels that are damaged.
-		"sleeping_after": `? IS NOT NULL AND instr(labels, '"cupola.dev/sleep-after"') > 0`,
+		"sleeping_after": `? IS NOT NULL AND instr(labels, '"` + cf.LabelSleepAfter + `"') > 0`,
 	},
 	accepts: map[string]func([]string) predicate{"sleeping_after": func([]string) predicate {
 		return predicate{column: "labels", accept: func(v any) bool {

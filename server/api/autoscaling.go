@@ -114,12 +114,18 @@ func history[T any](c *call, s span, all []T, at func(T) time.Time, show func(T)
 	return ok(doc{"total_results": len(all), "total_pages": pages, "page": s.page, "prev_url": link(s.page - 1), "next_url": link(s.page + 1), "resources": resources})
 }
 
-func listScalingHistory(c *call) (*response, error) {
+// spanOfApp is the app of {guid}, and what is asked for of its history.
+func spanOfApp(c *call) (*cf.App, span, error) {
 	app, err := findApp(c)
 	if err != nil {
-		return nil, err
+		return nil, span{}, err
 	}
 	s, err := spanOf(c.Request.URL.Query())
+	return app, s, err
+}
+
+func listScalingHistory(c *call) (*response, error) {
+	app, s, err := spanOfApp(c)
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +146,7 @@ func viewScalingEvent(e *cf.ScalingEvent) doc {
 }
 
 func listScalingMetrics(c *call) (*response, error) {
-	app, err := findApp(c)
-	if err != nil {
-		return nil, err
-	}
-	s, err := spanOf(c.Request.URL.Query())
+	app, s, err := spanOfApp(c)
 	if err != nil {
 		return nil, err
 	}

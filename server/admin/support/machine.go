@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,8 +59,8 @@ func process() ([]byte, error) {
 // kindOf is what a descriptor is, without the names of files.
 func kindOf(link string) string {
 	for _, prefix := range []string{"socket:", "pipe:", "anon_inode:"} {
-		if len(link) >= len(prefix) && link[:len(prefix)] == prefix {
-			return prefix[:len(prefix)-1]
+		if strings.HasPrefix(link, prefix) {
+			return strings.TrimSuffix(prefix, ":")
 		}
 	}
 	return "file"

@@ -245,8 +245,8 @@ func (l *Loop) change(ctx context.Context, s *subject, w scaling, note func(row 
 		}
 		return store.ScalingPolicies.Update(c.Tx, row)
 	})
-	why := refusal(err)
-	if why == nil {
+	why, refused := errors.AsType[*cf.Error](err)
+	if !refused {
 		return err
 	}
 	l.refused[s.app.GUID] = l.Now()

@@ -1,7 +1,6 @@
 package autoscaling
 
 import (
-	"errors"
 	"fmt"
 
 	"cupola/server/authz"
@@ -94,10 +93,4 @@ func (w scaling) recordFailure(c *control.Session, s *subject, why *cf.Error) er
 	}
 	c.Note(s.app, "Autoscaler: not scaled, %s: %s", e.Reason, why.Detail)
 	return record(c.Tx, e)
-}
-
-// refusal is what a verb found wrong; nil for other errors.
-func refusal(err error) *cf.Error {
-	e, _ := errors.AsType[*cf.Error](err)
-	return e
 }

@@ -113,9 +113,7 @@ func (l *Loop) inTurn(ctx context.Context, user, job string) (more bool, err err
 // to do at once. An error of the work fails the job, whose last transaction has
 // no effect then; so does a panic.
 func (l *Loop) Advance(ctx context.Context, guid string) (more bool, err error) {
-	c := &control.Session{}
-	err = l.Store.Write(ctx, func(tx *store.Tx) error {
-		*c = control.Session{Tx: tx, Writes: true, Platform: l.Platform}
+	err = control.InSession(ctx, l.Store, l.Platform, func(c *control.Session) error {
 		return fault.Guard("jobs", func() (err error) {
 			more, err = l.advance(c, guid)
 			return err
@@ -126,9 +124,6 @@ func (l *Loop) Advance(ctx context.Context, guid string) (more bool, err error) 
 		return false, l.fail(ctx, guid, err)
 	case err != nil:
 		return false, err
-	}
-	for _, f := range c.After {
-		f()
 	}
 	return more, nil
 }
