@@ -73,6 +73,7 @@ func (g *group) inits(at place) []any {
 				c := g.process(j, p, at)
 				c["name"], c["command"] = manifest.ProcessPreStart(j.Name, p.Name), escapedAll([]string{p.Hooks.PreStart})
 				delete(c, "args")
+				c["securityContext"] = asRoot()
 				all = append(all, without(c))
 			}
 		}
@@ -85,8 +86,13 @@ func (g *group) preStart(j *bosh.Job, at place) doc {
 	return doc{
 		"name": manifest.PreStart(j.Name), "image": j.Image.Reference, "command": []any{bpm.JobDir(j.Name) + "/bin/pre-start"},
 		"env": g.env(j, map[string]string{"PATH": scriptPath}, at), "volumeMounts": g.mountsOf(j, nil),
-		"securityContext": doc{"runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": false},
+		"securityContext": asRoot(),
 	}
+}
+
+// asRoot is the security context of scripts and hooks, which BOSH and bpm run as root.
+func asRoot() doc {
+	return doc{"runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": false}
 }
 
 // waits are the Services that have to be there first: in serial, that of the

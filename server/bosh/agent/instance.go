@@ -123,12 +123,12 @@ func environment(vars map[string]string) (env []lrp.EnvVar) {
 	return env
 }
 
-// setup is what goes before each start of a process: its hook, as bpm runs it, and
-// its directory on a disk that is shown whole.
+// setup is what goes before each start of a process: its hook, which bpm runs as
+// root with the environment of the process, and its directory on a disk that is shown
+// whole.
 func (i Instance) setup(j *Job, p *Process) (a lrp.Action) {
 	if p.Hooks.PreStart != "" {
-		hook := command(p)
-		hook.Path, hook.Args = p.Hooks.PreStart, nil
+		hook := lrp.Run{Path: p.Hooks.PreStart, Dir: "/", Env: environment(p.Env), User: "root"}
 		a = lrp.Within(bpm.PreStartLimit, hook.Action())
 	}
 	if i.Store == "" || i.divided() {

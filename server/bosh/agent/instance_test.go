@@ -144,3 +144,13 @@ func TestProbesOfServers(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 }
+
+func TestHookAsBPM(t *testing.T) {
+	p := Process{Process: bpm.Process{Env: map[string]string{"A": "b"}, Workdir: "/var", Capabilities: []string{"NET_RAW"}}}
+	p.Hooks.PreStart = "/bin/prepare"
+	got := instance(p).Desired()[0].Setup
+	want := lrp.Within(bpm.PreStartLimit, lrp.Run{Path: "/bin/prepare", Dir: "/", Env: []lrp.EnvVar{{Name: "A", Value: "b"}}, User: "root"}.Action())
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
