@@ -15,8 +15,10 @@ func variantPackages(variant string) ([]string, error) {
 		return nil, nil
 	case "dev":
 		return slices.Concat(corePackages(), devPackages()), nil
+	case "stemcell":
+		return slices.Concat(corePackages(), stemcellPackages()), nil
 	}
-	return nil, fmt.Errorf("variant %q is not known: choose none, core or dev", variant)
+	return nil, fmt.Errorf("variant %q is not known: choose none, core, dev or stemcell", variant)
 }
 
 // corePackages run compiled programs and shell scripts.
@@ -35,6 +37,16 @@ func devPackages() []string {
 		"bundler", "g++", "gcc", "libcurl4-openssl-dev", "libffi-dev", "libpq-dev", "libsqlite3-dev", "libssl-dev",
 		"libxml2-dev", "libxslt1-dev", "libyaml-dev", "make", "nodejs", "pkg-config", "python3", "python3-dev",
 		"python3-pip", "python3-venv", "ruby", "ruby-dev", "zlib1g-dev",
+	}
+}
+
+// stemcellPackages add what releases of BOSH take for granted, because stemcells have
+// it: a compiler, chpst (of runit) and small tools. Templates are rendered by Ruby.
+func stemcellPackages() []string {
+	return []string{
+		"autoconf", "automake", "bison", "cmake", "flex", "g++", "gcc", "iptables", "iputils-ping", "libcurl4-openssl-dev", "libpcap-dev",
+		"libreadline-dev", "libssl-dev", "libtool", "libxml2-dev", "libxslt1-dev", "libyaml-dev", "logrotate", "lsof", "m4", "make",
+		"pkg-config", "python3", "ruby", "runit", "strace", "sudo", "uuid-dev", "zlib1g-dev",
 	}
 }
 

@@ -37,7 +37,7 @@ type Info struct {
 type BuildRequest struct {
 	Suite   string `arg:"" optional:"" help:"The distribution: debian12, debian13, jammy or noble; by default that of --lock."`
 	Name    string `help:"The stack's name; by default SUITE." placeholder:"NAME"`
-	Variant string `help:"core runs compiled apps and shell scripts; dev adds compilers, Python, Node.js and Ruby." enum:"core,dev,none" default:"core"`
+	Variant string `help:"core runs compiled apps and shell scripts; dev adds compilers, Python, Node.js and Ruby; stemcell adds what BOSH releases are compiled with and find on stemcells." enum:"core,dev,stemcell,none" default:"core"`
 	// Packages are wanted besides those of the variant.
 	Packages []string `name:"package" help:"A package to add to those of the variant; may be repeated." placeholder:"NAME"`
 	// With are toolchains of buildpacks, whose packages are added, too.

@@ -120,7 +120,7 @@ func (a *archives) chooseStack(ctx context.Context, os string) (string, error) {
 			return st.Name, nil
 		}
 	}
-	return "", fmt.Errorf("stemcell %s: no stack has bash and a C compiler: build one with 'cupola stack build debian12 --with build', or name one with --stemcell-stack %s=STACK", os, os)
+	return "", fmt.Errorf("stemcell %s: no stack has bash and a C compiler: build one with 'cupola stack build debian12 --variant stemcell', or name one with --stemcell-stack %s=STACK", os, os)
 }
 
 // rank orders stacks by how well they suit: those that were made for a purpose
