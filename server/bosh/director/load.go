@@ -3,6 +3,7 @@ package director
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/agent"
@@ -80,6 +81,7 @@ func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i 
 	if i.Spec != nil {
 		of := agent.Instance{Spec: *i.Spec, Digest: r.Digest}
 		i.Running, i.Empty = observed(of, actuals)
+		i.RunsSince, i.Crashed = runsSince(of, actuals)
 		i.Unmade = unmade(of, actuals)
 		return i, nil
 	}
@@ -101,6 +103,21 @@ func unmade(i agent.Instance, actuals []*lrp.Actual) string {
 		}
 	}
 	return ""
+}
+
+// runsSince returns when the last process of an instance that runs began to, and whether
+// one has crashed.
+func runsSince(i agent.Instance, actuals []*lrp.Actual) (last time.Time, crashed bool) {
+	for _, a := range actuals {
+		if !slices.Contains(i.Processes(), a.ProcessGUID) {
+			continue
+		}
+		crashed = crashed || a.CrashCount > 0
+		if a.State == lrp.Running && a.Since.After(last) {
+			last = a.Since
+		}
+	}
+	return last, crashed
 }
 
 // observed reports whether all processes of an instance run and are ready, and

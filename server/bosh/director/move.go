@@ -212,16 +212,24 @@ func ran(reason string) bool {
 var beforeRunning = []string{"insufficient resources", "found no compatible cell", "failed to create container", "failed to run container", "failed to create volume mounted files",
 	"failed to mount volume", "failed to create credentials directory", "failed to download cached artifacts"}
 
+// steady is how long processes must have run at least when an instance comes up, unless
+// its watch time begins earlier. One that crashes at once and is started again runs for
+// moments, too.
+const steady = 10 * time.Second
+
 // starting waits until all processes run, and have for a while.
 func (s *step) starting(i *item) {
 	w := s.watchOf(i)
 	waited := s.Now.Sub(i.Since)
+	good := later(i.Since.Add(w.Low), i.RunsSince.Add(min(w.Low, steady)))
+	late := waited >= w.High
 	switch {
-	case i.Running && waited >= w.Low:
+	case i.Running && (!s.Now.Before(good) || late && !i.Crashed):
 		s.enter(i, cf.BOSHPostStart)
-	case i.Running:
-		s.wakeAt(i.Since.Add(w.Low))
-	case waited >= w.High:
+	case i.Running && !late:
+		s.wakeAt(good)
+		s.wakeAt(i.Since.Add(w.High))
+	case late:
 		why := "Review logs for failed jobs: " + strings.Join(i.jobs(), ", ")
 		if i.Unmade != "" {
 			why = "A container was not made: " + i.Unmade
@@ -230,6 +238,13 @@ func (s *step) starting(i *item) {
 	default:
 		s.wakeAt(i.Since.Add(w.High))
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (i *item) jobs() (names []string) {

@@ -500,3 +500,41 @@ func TestAnErrandsDisksGoWithIt(t *testing.T) {
 		}
 	}
 }
+
+// TestCrashingIsNotRunning starts an instance whose process is seen running each time, but
+// crashes between.
+func TestCrashingIsNotRunning(t *testing.T) {
+	f := newFleet(t, group{Name: "nats", UpdateWatch: manifest.Watch{Low: time.Second, High: 20 * time.Second}})
+	f.want("nats", 1, "v1")
+	f.rows[0].Phase, f.rows[0].Digest, f.rows[0].Chosen, f.rows[0].Since, f.rows[0].TaskGUID = cf.BOSHStarting, f.rows[0].Next, true, f.now, f.task.GUID
+	for _, test := range []struct {
+		after, runs time.Duration // since the instance, and its process, was started
+		crashed     bool
+		want        cf.BOSHPhase
+	}{
+		{after: 1500 * time.Millisecond, runs: 300 * time.Millisecond, crashed: true, want: cf.BOSHStarting},
+		{after: 1500 * time.Millisecond, runs: 300 * time.Millisecond, want: cf.BOSHStarting},
+		{after: 500 * time.Millisecond, runs: 500 * time.Millisecond, want: cf.BOSHStarting},
+		{after: 2 * time.Second, runs: time.Second, crashed: true, want: cf.BOSHRunning},
+		{after: 20 * time.Second, runs: 300 * time.Millisecond, want: cf.BOSHRunning}, // it only came up late
+	} {
+		w := f.world()
+		w.Now = f.now.Add(test.after)
+		w.Instances[0].RunsSince, w.Instances[0].Crashed = w.Now.Add(-test.runs), test.crashed
+		got := cf.BOSHStarting
+		if out := w.step(); len(out.Instances) == 1 {
+			got = out.Instances[0].Phase
+		} else if out.Wake.IsZero() {
+			t.Errorf("%+v: nothing looks again", test)
+		}
+		if got != test.want {
+			t.Errorf("%+v: got %s", test, got)
+		}
+	}
+	w := f.world()
+	w.Now = f.now.Add(20 * time.Second)
+	w.Instances[0].RunsSince, w.Instances[0].Crashed = w.Now.Add(-300*time.Millisecond), true
+	if out := w.step(); len(out.Instances) != 1 || !strings.Contains(out.Instances[0].Failure, "is not running after update") {
+		t.Errorf("got %+v; want the update to fail", out.Instances)
+	}
+}

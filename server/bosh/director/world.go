@@ -32,6 +32,10 @@ type instance struct {
 	// Running is true if all its processes run and are ready, Empty if nothing
 	// of them is left.
 	Running, Empty bool
+	// RunsSince is when the last of its processes began to run, and Crashed whether one has
+	// crashed since the instance was started.
+	RunsSince time.Time
+	Crashed   bool
 	// Unmade says why the container of a process was not made; "" for no reason.
 	Unmade string
 }

@@ -167,8 +167,22 @@ func TestUploadedRelease(t *testing.T) {
 	if out := d.must(d.Run("deployment", "inspect-release", "demo/2")); !strings.Contains(out, "Used by demo.") || !strings.Contains(out, "host") {
 		t.Errorf("got %s", out)
 	}
+	d.badCanary(from)
 	d.must(d.Run("deployment", "delete", "demo"))
 	d.must(d.Run("deployment", "delete-release", "demo/2"))
+}
+
+// badCanary deploys processes that crash as soon as they run, and are started again: the
+// canary fails, and the other instance stays as it is.
+func (d *releaseDaemon) badCanary(from e2e.Doc) {
+	d.T.Helper()
+	two := replace("/instance_groups/0/instances", 2)
+	out, err := d.deployWith(from, two, replace("/instance_groups/0/jobs/0/properties/executable?", "/bin/false"), replace("/instance_groups/0/update/canary_watch_time", "1000-8000"))
+	if err == nil || !strings.Contains(out, "is not running after update. Review logs for failed jobs: web") || strings.Contains(out, "web/1 (") {
+		d.T.Errorf("got %v\n%s\nwant the canary to fail, and no other instance changed", err, out)
+	}
+	d.must(d.deployWith(from, two))
+	d.answers(2, "hello")
 }
 
 // TestCompiledRelease deploys a release that came compiled: nothing is compiled.
