@@ -287,17 +287,19 @@ type boshTaskRequest struct {
 	// WhenChanged leaves out an errand that ran well as it is.
 	WhenChanged bool `json:"when_changed"`
 	// KeepAlive leaves what an errand has on its ephemeral disk to its next run.
-	KeepAlive bool `json:"keep_alive"`
-	Hard      bool `json:"hard"`   // of a stop: delete the ephemeral disks, too
-	Repair    bool `json:"repair"` // of a recreate: only instances that have a problem
+	KeepAlive bool             `json:"keep_alive"`
+	Hard      bool             `json:"hard"`   // of a stop: delete the ephemeral disks, too
+	Repair    bool             `json:"repair"` // of a recreate: only instances that have a problem
+	Export    *director.Export `json:"export"`
 	rollout
 }
 
 func (r boshTaskRequest) Validate() []string {
 	ofInstances := []director.Kind{director.Start, director.Stop, director.Restart, director.Recreate}
 	changes := slices.Contains(ofInstances, director.Kind(r.Kind))
-	kinds := append(slices.Clone(ofInstances), director.Delete, director.RunErrand)
-	return control.Must(slices.Contains(kinds, director.Kind(r.Kind)), "Kind must be one of start, stop, restart, recreate, delete and run-errand",
+	kinds := append(slices.Clone(ofInstances), director.Delete, director.RunErrand, director.ExportRelease)
+	return control.Must(slices.Contains(kinds, director.Kind(r.Kind)), "Kind must be one of start, stop, restart, recreate, delete, run-errand and export-release",
+		(r.Export != nil) == (r.Kind == string(director.ExportRelease)), "Export must be given for export-release, and for nothing else",
 		(r.Errand != "") == (r.Kind == string(director.RunErrand)), "Errand must be given for run-errand, and for nothing else",
 		r.Index == nil || r.Group != "", "Group must be given with Index",
 		r.Group == "" || changes || r.Kind == string(director.RunErrand), "Group must be given for start, stop, restart, recreate and run-errand alone",
@@ -320,5 +322,5 @@ func askBOSHTask(c *call) (*response, error) {
 		return nil, err
 	}
 	return askBOSH(c, d.Name, director.Kind(req.Kind), req.into(director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged,
-		KeepAlive: req.KeepAlive, DropDisks: req.DropDisks, Force: req.Force, Hard: req.Hard, Repair: req.Repair}))
+		KeepAlive: req.KeepAlive, DropDisks: req.DropDisks, Force: req.Force, Hard: req.Hard, Repair: req.Repair, Export: req.Export}))
 }

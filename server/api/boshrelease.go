@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"mime"
+	"os"
 
 	"cupola/server/bosh/director"
 	"cupola/store"
@@ -97,6 +98,8 @@ type Releases interface {
 	Keep(tx *store.Tx, r *cf.BOSHRelease, fix bool) (kept *cf.BOSHRelease, added bool, err error)
 	Find(tx *store.Tx, name, version string) (*cf.BOSHRelease, error)
 	Delete(tx *store.Tx, r *cf.BOSHRelease) error
+	// Open makes the tarball of an exported release.
+	Open(e *director.Exported) (*os.File, error)
 }
 
 // uploadBOSHRelease takes a release's tarball: the body, or what a URL in it leads
@@ -153,4 +156,29 @@ func keepRelease(c *call, r *cf.BOSHRelease) (*response, error) {
 		return created(view)
 	}
 	return ok(view)
+}
+
+// downloadBOSHExport sends the tarball that the export-release {number} has made.
+func downloadBOSHExport(c *call) (*response, error) {
+	var e *director.Exported
+	if err := c.tx(false, func() error {
+		t, err := findBOSHTask(c)
+		if err == nil {
+			e, err = director.ExportedOf(t)
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Task %s has exported no release", c.param("number"))
+	}
+	if err := c.awaitUpload(); err != nil {
+		return nil, err
+	}
+	f, err := c.s.Releases.Open(e)
+	if err != nil {
+		return nil, err
+	}
+	return sendFile(f, "application/x-gzip", e.Manifest.Name+"-"+e.Manifest.Version+".tgz"), nil
 }

@@ -147,6 +147,7 @@ func (s *Server) routes() []route {
 		{"GET /v1/deployment_tasks", wide, inTx(byAdmin(listBOSHTasks))},
 		{"GET /v1/deployment_tasks/{number}", wide, inTx(showBOSHTask)},
 		{"DELETE /v1/deployment_tasks/{number}", admin, inTx(cancelBOSHTask)},
+		{"GET /v1/deployment_tasks/{number}/release", admin, downloadBOSHExport},
 		{"GET /v1/configs", authz.AdminReadOnly, inTx(listBOSHConfigs)}, // they can hold secrets
 		{"POST /v1/configs", admin, inTx(byAdmin(updateBOSHConfig))},
 		{"DELETE /v1/configs", admin, inTx(byAdmin(deleteBOSHConfigs))},

@@ -159,7 +159,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		Retire:     func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
 		ReadBackup: func(b *cf.DataBackup, to io.Writer) error { _, err := to.Write(make([]byte, b.Size)); return err },
 		Parameters: func(context.Context, ParameterQuery) (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },
-		Releases: releases.Library{Fetch: func(context.Context, string, tarball.Want) (*cf.BOSHRelease, error) {
+		Releases: releases.Library{Blobs: w.blobs, Fetch: func(context.Context, string, tarball.Want) (*cf.BOSHRelease, error) {
 			return &cf.BOSHRelease{Name: "fetched", Version: "1"}, nil
 		}},
 		RenderBOSH: func(_ context.Context, decode func(any) error) (any, error) {

@@ -194,8 +194,9 @@ func (c *call) query(name string) string { return c.Request.URL.Query().Get(name
 func (c *call) param(name string) string { return c.Request.PathValue(name) }
 
 // deployment is the one of {name}.
-func (c *call) deployment() (*cf.BOSHDeployment, error) {
-	name := c.param("name")
+func (c *call) deployment() (*cf.BOSHDeployment, error) { return c.deploymentNamed(c.param("name")) }
+
+func (c *call) deploymentNamed(name string) (*cf.BOSHDeployment, error) {
 	d, err := store.BOSHDeployments.First(c.tx, store.Query{Where: map[string][]string{"names": {name}}})
 	if store.IsNotFound(err) {
 		return nil, &refusal{http.StatusNotFound, 70000, "Deployment '" + name + "' doesn't exist"}

@@ -35,6 +35,7 @@ type logRequest struct {
 	Deployment string   `json:"d"` // GUID
 	Group      string   `json:"g,omitempty"`
 	Index      *int     `json:"i,omitempty"`
+	GUID       string   `json:"u,omitempty"` // of the only instance
 	Filters    []string `json:"f,omitempty"`
 }
 
@@ -61,60 +62,43 @@ func fetchLogs(c *call) (*answer, error) {
 	if len(rows) == 0 {
 		return nil, &refusal{http.StatusNotFound, 70001, "No instance matches: " + c.param("group") + "/" + c.param("id")}
 	}
-	text, err := json.Marshal(req)
-	if err != nil {
-		return nil, err
-	}
 	var names []string
 	for _, r := range rows {
 		names = append(names, fmt.Sprintf("%s/%s (%d)", r.Group, r.GUID, r.Index))
 	}
-	return c.ended(director.Ended{Deployment: d.Name, Kind: director.FetchLogs, Result: base64.RawURLEncoding.EncodeToString(text), Events: events("Fetching logs for", names...)})
+	return c.ended(director.Ended{Deployment: d.Name, Kind: director.FetchLogs, Result: req.id(), Events: events("Fetching logs for", names...)})
+}
+
+// id names what is wanted, for a download.
+func (q logRequest) id() string {
+	text, _ := json.Marshal(q) // texts and numbers have a JSON
+	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 // instances are those whose logs are wanted.
 func (q logRequest) instances(tx *store.Tx) (all []*cf.BOSHInstance, err error) {
 	rows, err := store.BOSHInstances.By(tx, "deployment_guids", q.Deployment)
 	for _, r := range rows {
-		if (q.Group == "" || q.Group == r.Group) && (q.Index == nil || *q.Index == r.Index) {
+		if (q.Group == "" || q.Group == r.Group) && (q.Index == nil || *q.Index == r.Index) && (q.GUID == "" || q.GUID == r.GUID) {
 			all = append(all, r)
 		}
 	}
 	return all, err
 }
 
-// downloadLogs makes and sends the archive of {id}: the files of one instance, or an
-// archive of archives.
-func downloadLogs(c *call) (*answer, error) {
+// logs returns what makes the archive that {id} describes: the files of one instance, or
+// an archive of archives; nil if there is no such instance.
+func (c *call) logs() (open func() (*os.File, error), err error) {
 	var req logRequest
 	text, err := base64.RawURLEncoding.DecodeString(c.param("id"))
-	if err == nil {
-		err = json.Unmarshal(text, &req)
+	if err != nil || json.Unmarshal(text, &req) != nil {
+		return nil, nil //nolint:nilerr,nilnil // documented
 	}
-	var rows []*cf.BOSHInstance
-	if err := c.in(false, func() (err error) { // for readers alone
-		rows, err = req.instances(c.tx)
-		return err
-	}); err != nil {
-		return nil, err
-	}
+	rows, err := req.instances(c.tx)
 	if err != nil || len(rows) == 0 {
-		return nil, &refusal{http.StatusNotFound, 100002, "Resource '" + c.param("id") + "' not found"}
-	}
-	turn, err := c.uploads.Acquire(c.Request.Context(), c.asker())
-	if err != nil {
 		return nil, err
 	}
-	c.uploading = turn
-	file, err := c.packLogs(rows, req.Filters)
-	if err != nil {
-		return nil, err
-	}
-	return &answer{raw: func(w http.ResponseWriter, r *http.Request) {
-		defer file.Close()
-		w.Header().Set("Content-Type", "application/x-gzip")
-		http.ServeContent(w, r, "", time.Time{}, file)
-	}}, nil
+	return func() (*os.File, error) { return c.packLogs(rows, req.Filters) }, nil
 }
 
 // packLogs writes the archive to a file without a name.

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"io"
 	"mime"
+	"net/http"
+	"os"
 	"slices"
+	"time"
 
 	"cupola/server/bosh/director"
 	"cupola/server/bosh/releases"
@@ -176,4 +179,75 @@ func (c *call) deleteReleases(kind director.Kind, rows []*cf.BOSHRelease, result
 		names = append(names, r.Name+"/"+r.Version)
 	}
 	return c.ended(director.Ended{Kind: kind, Result: result, Events: events("Deleting releases", names...)})
+}
+
+// exportRelease asks for the packages of a release, compiled for a stemcell.
+func exportRelease(c *call) (*answer, error) {
+	var req struct {
+		Deployment      string `json:"deployment_name"`
+		Release         string `json:"release_name"`
+		Version         string `json:"release_version"`
+		OS              string `json:"stemcell_os"`
+		StemcellVersion string `json:"stemcell_version"`
+		SHA2            bool   `json:"sha2"`
+		Jobs            []struct{ Name string }
+	}
+	if err := c.decode(&req); err != nil {
+		return nil, err
+	}
+	d, err := c.deploymentNamed(req.Deployment)
+	if err != nil {
+		return nil, err
+	}
+	e := director.Export{Release: req.Release, Version: req.Version, OS: req.OS, StemcellVersion: req.StemcellVersion, SHA2: req.SHA2}
+	for _, j := range req.Jobs {
+		e.Jobs = append(e.Jobs, j.Name)
+	}
+	return c.ask(d.Name, director.ExportRelease, director.Order{Export: &e})
+}
+
+// download sends what {id} names: an exported release, or logs.
+func download(c *call) (*answer, error) {
+	open, err := c.resource()
+	if err != nil {
+		return nil, err
+	}
+	if open == nil {
+		return nil, &refusal{http.StatusNotFound, 100002, "Resource '" + c.param("id") + "' not found"}
+	}
+	turn, err := c.uploads.Acquire(c.Request.Context(), c.asker())
+	if err != nil {
+		return nil, err
+	}
+	c.uploading = turn
+	file, err := open()
+	if err != nil {
+		return nil, err
+	}
+	return &answer{raw: func(w http.ResponseWriter, r *http.Request) {
+		defer file.Close()
+		w.Header().Set("Content-Type", "application/x-gzip")
+		http.ServeContent(w, r, "", time.Time{}, file)
+	}}, nil
+}
+
+// resource finds what {id} names, and returns what makes its file; nil if there is none.
+func (c *call) resource() (open func() (*os.File, error), err error) {
+	number, exported := director.ExportTask(c.param("id"))
+	err = c.in(false, func() error { // for readers alone
+		if !exported {
+			open, err = c.logs()
+			return err
+		}
+		t, err := c.taskNumbered(number)
+		if err != nil {
+			return err
+		}
+		e, err := director.ExportedOf(t)
+		if e != nil {
+			open = func() (*os.File, error) { return c.Releases.Open(e) }
+		}
+		return err
+	})
+	return open, err
 }

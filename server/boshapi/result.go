@@ -23,11 +23,13 @@ type errandRun struct {
 		Group string `json:"group"`
 		ID    string `json:"id"`
 	} `json:"instance"`
-	ErrandName string   `json:"errand_name"`
-	ExitCode   int      `json:"exit_code"`
-	Stdout     string   `json:"stdout"`
-	Stderr     string   `json:"stderr"`
-	Logs       struct{} `json:"logs"`
+	ErrandName string `json:"errand_name"`
+	ExitCode   int    `json:"exit_code"`
+	Stdout     string `json:"stdout"`
+	Stderr     string `json:"stderr"`
+	Logs       struct {
+		BlobstoreID string `json:"blobstore_id"`
+	} `json:"logs"` // without a digest: they are packed when they are downloaded
 }
 
 // outputTime bounds how long the result of an errand waits for its last lines: the cell
@@ -56,6 +58,9 @@ func (c *call) runs(t *cf.BOSHTask, source string, results []director.ErrandResu
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	for n := range runs {
+		if source != "" {
+			runs[n].Logs.BlobstoreID = logRequest{Deployment: source, GUID: results[n].GUID}.id()
+		}
 		if err := encoder.Encode(runs[n]); err != nil {
 			return nil, err
 		}

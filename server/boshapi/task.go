@@ -19,6 +19,7 @@ var described = map[director.Kind]string{
 	director.Stop: "update deployment", director.Restart: "update deployment", director.Recreate: "update deployment", director.DryRun: "create deployment (dry run)",
 	director.CreateRelease: "create release", director.DeleteRelease: "delete release", director.ListVMs: "retrieve vm-stats", director.FetchLogs: "fetch logs",
 	director.Scan: "scan cloud", director.Resolve: "apply resolutions", director.SSH: "ssh", director.CleanUp: "clean up", director.ChangeDisk: "change disk",
+	director.ExportRelease: "export release",
 }
 
 func viewTask(t *cf.BOSHTask) doc {
@@ -69,8 +70,9 @@ func listTasks(c *call) (*answer, error) {
 }
 
 // task is that of {id}.
-func (c *call) task() (*cf.BOSHTask, error) {
-	id := c.param("id")
+func (c *call) task() (*cf.BOSHTask, error) { return c.taskNumbered(c.param("id")) }
+
+func (c *call) taskNumbered(id string) (*cf.BOSHTask, error) {
 	t, err := store.BOSHTasks.First(c.tx, store.Query{Where: map[string][]string{"numbers": {id}}})
 	if store.IsNotFound(err) {
 		return nil, &refusal{http.StatusNotFound, 10000, "Task " + id + " not found"}
@@ -130,6 +132,8 @@ func typeOf(t *cf.BOSHTask) string {
 		return "delete_deployment"
 	case director.RunErrand:
 		return "run_errand"
+	case director.ExportRelease:
+		return "export_release"
 	}
 	return "update_deployment"
 }

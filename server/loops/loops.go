@@ -60,7 +60,7 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	resolver := &resolve.Resolver{Containers: x.Containers, Roots: x.Roots, Users: x.Users, States: x.Dir.Path("cell"), Images: x.Images, Log: x.Log,
 		Store: x.Store, Blobs: x.Blobs, Fetch: l.Releases.Fetch, StackFor: x.StemcellStacks}
 	resolver.Compiler = compile.New(compile.Config{Store: x.Store, Blobs: x.Blobs, Logs: x.Dir.Path("packaging"), Run: resolver.Sandbox().Compile, Log: x.Log})
-	l.Director = director.New(director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, AZ: l.cellsOf, Log: x.Log})
+	l.Director = director.New(director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, Export: resolver.Export, AZ: l.cellsOf, Log: x.Log})
 	l.Deploys = deploy.New(deploy.Config{Store: x.Store, Within: quota.WithinProcesses, Log: x.Log})
 	l.Desired = bbsrows.New()
 	l.Reach = reach.New(reach.Config{Store: x.Store, Cell: x, Log: x.Log})

@@ -45,6 +45,7 @@ type Cmd struct {
 	UploadRelease       uploadReleaseCmd       `cmd:"" help:"Upload a BOSH release."`
 	Releases            releasesCmd            `cmd:"" help:"List the uploaded releases."`
 	InspectRelease      inspectReleaseCmd      `cmd:"" help:"Show a release's jobs and packages."`
+	ExportRelease       exportReleaseCmd       `cmd:"" help:"Compile a release of a deployment, and download it as a tarball."`
 	DeleteRelease       deleteReleaseCmd       `cmd:"" help:"Delete a release that no deployment uses, with its compiled packages."`
 	Configs             configsCmd             `cmd:"" help:"List the configs that apply to all deployments."`
 	Config              configCmd              `cmd:"" help:"Print a config."`

@@ -58,6 +58,8 @@ func record(tx *store.Tx, t *cf.BOSHTask, all []happened) error {
 func recordStart(tx *store.Tx, t *cf.BOSHTask) error {
 	action := "update"
 	switch Kind(t.Kind) {
+	case ExportRelease: // it changes nothing, and the director has no event of it
+		return nil
 	case Delete:
 		action = "delete"
 	case RunErrand:

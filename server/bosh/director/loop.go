@@ -46,6 +46,8 @@ type Config struct {
 	// Resolve brings the images of a manifest's releases here, and renders their
 	// jobs.
 	Resolve func(context.Context, Request) (*bosh.Deployment, error)
+	// Export compiles what an export-release exports.
+	Export func(context.Context, ExportRequest) (*Exported, error)
 	// AZ returns the tags of an AZ's cells; nil for an AZ that is only a
 	// name.
 	AZ  func(az string) []string
@@ -245,7 +247,7 @@ func (l *Loop) fail(ctx context.Context, t *cf.BOSHTask, why error) error {
 			return err
 		}
 		row.State, row.Result, row.EndedAt = cf.BOSHError, why.Error(), tx.Now
-		if err := errors.Join(release(tx, t, why.Error()), endEvents(tx, t, why.Error())); err != nil {
+		if err := errors.Join(abort(tx, t, why.Error()), endEvents(tx, t, why.Error())); err != nil {
 			return err
 		}
 		return endTask(tx, row)

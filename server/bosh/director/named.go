@@ -30,6 +30,9 @@ func named(tx *store.Tx, deployment string, kind Kind, o Order) (*cf.BOSHDeploym
 	if err == nil {
 		_, _, err = errandNamed(tx, rows, o.Errand)
 	}
+	if err == nil && kind == ExportRelease {
+		err = o.Export.check(tx, d)
+	}
 	if err == nil && kind == Delete && !o.Force {
 		err = checkConsumers(tx, deployment)
 	}

@@ -53,6 +53,8 @@ type Order struct {
 	Errand      string `json:"errand,omitempty"`
 	WhenChanged bool   `json:"when_changed,omitempty"` // not when it has run as it is
 	KeepAlive   bool   `json:"keep_alive,omitempty"`   // its ephemeral disks stay for the next run
+	// Of an export-release.
+	Export *Export `json:"export,omitempty"`
 }
 
 // Check reads the manifest of a deploy with the configs that apply to it. It returns
@@ -129,7 +131,7 @@ func Cancel(tx *store.Tx, t *cf.BOSHTask) error {
 		return cf.Unprocessable("Cannot cancel task %d: invalid state (%s)", t.Number, t.State)
 	}
 	if t.State == cf.BOSHProcessing {
-		if err := release(tx, t, fmt.Sprintf("task %d was cancelled", t.Number)); err != nil {
+		if err := abort(tx, t, fmt.Sprintf("task %d was cancelled", t.Number)); err != nil {
 			return err
 		}
 	}
@@ -137,8 +139,8 @@ func Cancel(tx *store.Tx, t *cf.BOSHTask) error {
 	return endTask(tx, t)
 }
 
-// release ends what a task does to instances, and says why.
-func release(tx *store.Tx, t *cf.BOSHTask, why string) error {
+// abort ends what a task does to instances, and says why.
+func abort(tx *store.Tx, t *cf.BOSHTask, why string) error {
 	d, err := store.BOSHDeployments.First(tx, store.Query{Where: map[string][]string{"names": {t.DeploymentName}}})
 	if store.IsNotFound(err) {
 		return nil

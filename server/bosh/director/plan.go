@@ -20,6 +20,8 @@ const (
 	Recreate  Kind = "recreate"
 	Delete    Kind = "delete"
 	RunErrand Kind = "run-errand"
+	// ExportRelease changes nothing, but no task of the deployment runs beside it.
+	ExportRelease Kind = "export-release"
 )
 
 // taskPlan is the result of preparing a task: how to change each group. The
@@ -52,6 +54,8 @@ type taskPlan struct {
 	DropDisks bool `json:",omitempty"`
 	// Output is what a task that was done at once has for its client.
 	Output string `json:",omitempty"`
+	// Exported is what an export-release has made.
+	Exported *Exported `json:",omitempty"`
 	// Result is what the task says when it has ended well.
 	Result string `json:",omitempty"`
 }

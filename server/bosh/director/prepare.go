@@ -22,8 +22,11 @@ func (l *Loop) prepare(ctx context.Context, t *cf.BOSHTask) error {
 	if err := l.start(ctx, t); err != nil {
 		return err
 	}
-	if Kind(t.Kind) == Deploy {
+	switch Kind(t.Kind) {
+	case Deploy:
 		return l.prepareDeploy(ctx, t, o)
+	case ExportRelease:
+		return l.prepareExport(ctx, t, *o.Export)
 	}
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		if row, err := unplanned(tx, t); err != nil || row == nil {

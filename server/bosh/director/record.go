@@ -25,7 +25,7 @@ const (
 // Changing returns the kinds of tasks that change something. Lists leave out the others
 // unless these are asked for, as BOSH's director does.
 func Changing() []string {
-	all := []Kind{Deploy, Start, Stop, Restart, Recreate, Delete, RunErrand, DryRun, CreateRelease, DeleteRelease, Resolve, CleanUp, ChangeDisk}
+	all := []Kind{Deploy, Start, Stop, Restart, Recreate, Delete, RunErrand, ExportRelease, DryRun, CreateRelease, DeleteRelease, Resolve, CleanUp, ChangeDisk}
 	names := make([]string, len(all))
 	for n, k := range all {
 		names[n] = string(k)

@@ -55,6 +55,9 @@ func (s *Sums) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// SHA1 is the SHA-1 of what was written, in hex.
+func (s *Sums) SHA1() string { return s.sum("sha1") }
+
 // SHA256 is the SHA-256 of what was written, in hex.
 func (s *Sums) SHA256() string { return s.sum("sha256") }
 

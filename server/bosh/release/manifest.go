@@ -21,8 +21,8 @@ type Manifest struct {
 	CommitHash  string     `yaml:"commit_hash"`
 	Uncommitted bool       `yaml:"uncommitted_changes"`
 	Jobs        []Archived `yaml:"jobs"`
-	Packages    []Archived `yaml:"packages"`
-	Compiled    []Archived `yaml:"compiled_packages"`
+	Packages    []Archived `yaml:"packages,omitempty"`
+	Compiled    []Archived `yaml:"compiled_packages,omitempty"` // BOSH takes a release that has the key for a compiled one
 }
 
 // Archived is a job or package of a release, whose archive lies in the tarball.

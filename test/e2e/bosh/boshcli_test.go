@@ -54,7 +54,7 @@ var cliCommands = []cliCommand{
 	{args: "-d hands vms --vitals", want: []string{"worker/", "2 vms"}},
 	{args: "-d hands errands", want: []string{"checks", "worker", "check"}},
 	{args: "-d hands run-errand checks", want: []string{"run 1 with this ephemeral disk", "Exit Code  0"}},
-	{args: "-d hands run-errand worker --instance worker/1", want: []string{"checked 1", "nothing is wrong", "1 errand(s)"}},
+	{args: "-d hands run-errand worker --instance worker/1 --download-logs", want: []string{"checked 1", "nothing is wrong", "1 errand(s)", "Downloading resource"}},
 	{args: "-d hands variables", want: []string{"0 variables"}},
 	{args: "tasks --recent", want: []string{"create deployment", "run errand", "create release"}},
 	{args: "task 1 --all", want: []string{"Task 1", "done"}},
@@ -82,6 +82,10 @@ var cliCommands = []cliCommand{
 	{args: "curl /info", want: []string{`"name":`}},
 	{args: "-d hands delete-deployment", want: []string{"Deleting unneeded instances", "Succeeded"}},
 	{args: "-d hands delete-deployment", want: []string{"Succeeded"}},
+	{args: "upload-release demo.tgz", want: []string{"Succeeded"}},
+	{args: "-d demo deploy demo.yml", want: []string{"Compiling packages: server/", "Succeeded"}},
+	{args: "-d demo export-release demo/1.2 ubuntu-jammy/1.5", want: []string{"Downloading resource", "Succeeded"}},
+	{args: "-d demo delete-deployment", want: []string{"Succeeded"}},
 	{args: "clean-up --all", want: []string{"Succeeded"}},
 	{args: "disks --orphaned", want: []string{"0 disks"}},
 }
@@ -104,7 +108,11 @@ func TestBOSHCLI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"cloud.yml": "azs:\n- name: z1\n", "tags.yml": "tags:\n  owner: ops\n", "hands.yml": d.manifestOfHands(), "demo.tgz": string(text)} {
+	demo, err := os.ReadFile("testdata/demo.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"cloud.yml": "azs:\n- name: z1\n", "tags.yml": "tags:\n  owner: ops\n", "hands.yml": d.manifestOfHands(), "demo.tgz": string(text), "demo.yml": string(demo)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"cupola/test/e2e"
@@ -333,9 +335,16 @@ func (d *directorDaemon) directorChanges(t *testing.T) {
 		ExitCode int `json:"exit_code"`
 		Stdout   string
 		Stderr   string
+		Logs     struct {
+			ID string `json:"blobstore_id"`
+		}
 	}
 	if err := json.Unmarshal([]byte(result), &run); err != nil || run.Instance.Group != "worker" || run.Stdout != "checked 1\n" || run.Stderr != "nothing is wrong\n" {
 		t.Errorf("got %s, %v of an errand", result, err)
+	}
+	_, _, archive := d.call("GET", "/resources/"+run.Logs.ID, "")
+	if names := archivedNames(t, archive); !slices.Contains(names, "./worker/run.stdout.log") {
+		t.Errorf("got %v; want the logs of the errand's instance", names)
 	}
 	if state, events, _ := d.task("POST", "/deployments", strings.Replace(d.manifestOfHands(), "/stacks", "/nothing", 1)); state != "error" || len(events) == 0 || events[len(events)-1].Error.Message == "" {
 		t.Errorf("got %s, %+v of a release that is not there; want an error at the end of the events", state, events)
@@ -356,7 +365,7 @@ func (d *directorDaemon) directorChanges(t *testing.T) {
 	if d.get(location, &task); status != 302 {
 		t.Fatalf("got %d of logs", status)
 	}
-	status, _, archive := d.call("GET", "/resources/"+task.Result, "")
+	status, _, archive = d.call("GET", "/resources/"+task.Result, "")
 	if names := archivedNames(t, archive); status != 200 || len(names) != 2 || !strings.HasPrefix(names[0], "./worker.") {
 		t.Errorf("got %d, %v; want the archives of two workers", status, names)
 	}
@@ -431,8 +440,42 @@ func (d *directorDaemon) directorReleases(t *testing.T) {
 	if d.get("/releases/demo?version=1.2", &parts); len(parts.Jobs) == 0 || len(parts.Packages) == 0 {
 		t.Errorf("got %+v", parts)
 	}
+	d.directorExport(t)
 	d.done("DELETE", "/releases/demo?version=1.2", "")
 	d.refused(404, "Release 'demo' doesn't exist", "DELETE", "/releases/demo", "")
+}
+
+// directorExport exports the release, which a deployment must have.
+func (d *directorDaemon) directorExport(t *testing.T) {
+	t.Helper()
+	want := `{"deployment_name": "demo", "release_name": "demo", "release_version": "1.2", "stemcell_os": "ubuntu-jammy", "stemcell_version": "1.5", "sha2": true, "jobs": []}`
+	d.refused(404, "Deployment 'demo' doesn't exist", "POST", "/releases/export", want)
+	manifest, err := os.ReadFile("testdata/demo.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.done("POST", "/deployments", string(manifest))
+	d.refused(400, "Release version 'demo/9' not found in deployment 'demo'; it has demo/1.2", "POST", "/releases/export", strings.Replace(want, `"1.2"`, `"9"`, 1))
+	if state, events, _ := d.task("POST", "/releases/export", strings.Replace(want, "[]", `[{"name": "none"}]`, 1)); state != "error" || !strings.Contains(events[len(events)-1].Error.Message, "has no job 'none'") {
+		t.Errorf("got %s, %+v of a job that is not there", state, events)
+	}
+	_, result := d.done("POST", "/releases/export", want)
+	var made struct {
+		ID   string `json:"blobstore_id"`
+		SHA1 string
+	}
+	if err := json.Unmarshal([]byte(result), &made); err != nil {
+		t.Fatalf("got %s: %v", result, err)
+	}
+	status, _, archive := d.call("GET", "/resources/"+made.ID, "")
+	if got := fmt.Sprintf("sha256:%x", sha256.Sum256(archive)); status != 200 || got != made.SHA1 {
+		t.Errorf("got %d, %s; want the digest of %s", status, got, result)
+	}
+	if diff := cmp.Diff([]string{"./release.MF", "./jobs/web.tgz", "./compiled_packages/greeting.tgz", "./compiled_packages/server.tgz"}, archivedNames(t, archive)); diff != "" {
+		t.Error(diff)
+	}
+	d.refused(404, "not found", "GET", "/resources/export-1", "")
+	d.done("DELETE", "/deployments/demo", "")
 }
 
 // directorConfigs updates and deletes configs.

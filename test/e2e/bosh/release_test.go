@@ -201,6 +201,44 @@ func TestCompiledRelease(t *testing.T) {
 	}
 }
 
+// TestExportedRelease exports a release, again after a kill of the daemon, and deploys it
+// on an empty daemon: nothing is compiled there.
+func TestExportedRelease(t *testing.T) {
+	t.Parallel()
+	d := startReleases(t)
+	source, _ := d.tarball("4")
+	d.must(d.Run("deployment", "upload-release", source))
+	d.must(d.deployWith())
+	if out, err := d.Run("deployment", "export-release", "demo", "demo/5", "ubuntu-jammy/1.5"); err == nil || !strings.Contains(out, "Release version 'demo/5' not found in deployment 'demo'; it has demo/4") {
+		t.Errorf("got %v\n%s\nwant the release refused", err, out)
+	}
+	dir := t.TempDir()
+	d.must(d.Run("deployment", "export-release", "demo", "demo/4", "ubuntu-jammy/1.5", "--dir", dir))
+	file := filepath.Join(dir, "demo-4-ubuntu-jammy-1.5.tgz")
+	first, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Kill()
+	d.Start()
+	d.must(d.Run("deployment", "export-release", "demo", "demo/4", "ubuntu-jammy/1.5", "--dir", dir, "--job", "web"))
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(first, again) {
+		t.Errorf("the second export is other than the first: %d and %d bytes, %v", len(first), len(again), err)
+	}
+	empty := startReleases(t)
+	empty.must(empty.Run("deployment", "upload-release", file))
+	if out := empty.must(empty.deployWith()); strings.Contains(out, "Compiling packages") {
+		t.Errorf("got %s; want nothing compiled", out)
+	}
+	empty.answers(1, "hello")
+	if out := empty.must(empty.Run("deployment", "export-release", "demo", "demo/4", "ubuntu-jammy/1.5", "--dir", t.TempDir())); strings.Contains(out, "Compiling packages") {
+		t.Errorf("got %s; want a compiled release exported as it is", out)
+	}
+	if out, err := empty.Run("deployment", "export-release", "demo", "demo/4", "ubuntu-noble/1.5"); err == nil || !strings.Contains(out, "it has no source code and is compiled for [ubuntu-jammy] only") {
+		t.Errorf("got %v\n%s\nwant the stemcell refused", err, out)
+	}
+}
+
 // compiled makes a compiled release of a source release, by this machine's compiler.
 func (d *releaseDaemon) compiled(source string) string {
 	d.T.Helper()
