@@ -106,8 +106,8 @@ func (m *Manifest) runsOn(g *InstanceGroup, want Stemcell) bool {
 }
 
 // WithAddons returns the manifest with the jobs of its addons in the groups
-// that they belong to, after the groups' own, and without those of which nothing
-// runs. The rules see the groups as they
+// that they belong to, after the groups' own, and without those that are
+// built in. The rules see the groups as they
 // were before. A job that a group has already is not placed again. What is
 // unchanged is shared with m.
 func (m *Manifest) WithAddons() *Manifest {
@@ -115,13 +115,13 @@ func (m *Manifest) WithAddons() *Manifest {
 	with.InstanceGroups = make([]*InstanceGroup, len(m.InstanceGroups))
 	for i, g := range m.InstanceGroups {
 		grown := *g
-		grown.Jobs = slices.DeleteFunc(slices.Clone(g.Jobs), (*Job).onlyNames)
+		grown.Jobs = slices.DeleteFunc(slices.Clone(g.Jobs), (*Job).builtIn)
 		for _, a := range m.Addons {
 			if !m.placedOn(a, g) {
 				continue
 			}
 			for _, j := range a.Jobs {
-				if grown.job(j.Name) == nil && !j.onlyNames() {
+				if grown.job(j.Name) == nil && !j.builtIn() {
 					grown.Jobs = append(slices.Clip(grown.Jobs), j.copy())
 				}
 			}
@@ -137,8 +137,14 @@ func (j *Job) copy() *Job {
 	return &c
 }
 
-// onlyNames reports whether a job is nothing but names in DNS.
-func (j *Job) onlyNames() bool { return j.Name == aliasesJob }
+// builtIn reports whether cupola does itself what a job is there for: names in DNS, and
+// bpm. Nothing is fetched of such a job.
+func (j *Job) builtIn() bool {
+	return j.Name == aliasesJob || j.Name == bpmName && j.Release == bpmName
+}
+
+// bpmName is the name of bpm's release, and of its job.
+const bpmName = "bpm"
 
 // Takes reports whether an addon's jobs belong to any group.
 func (m *Manifest) Takes(a *Addon) bool {

@@ -132,3 +132,34 @@ instance_groups: [{name: a, update: {max_in_flight: 50%, serial: false}}]
 		t.Errorf("got %s; want %s", got, want)
 	}
 }
+
+// TestBuiltInJobs deploys the jobs bpm and bosh-dns-aliases as public manifests name them:
+// their releases need not be here.
+func TestBuiltInJobs(t *testing.T) {
+	m, found := Parse([]byte(`
+name: dep
+releases:
+- {name: bpm, version: 1.1.8, url: "git+https://example.com/bpm-release", sha1: c956394fce7e74f741e4ae8c256b480904ad5942}
+- {name: bosh-dns-aliases, version: 0.0.3}
+- {name: r, version: "1"}
+stemcells: [{alias: default, os: ubuntu-jammy, version: latest}]
+addons:
+- {name: bpm, jobs: [{name: bpm, release: bpm}]}
+- {name: names, jobs: [{name: bosh-dns-aliases, release: bosh-dns-aliases, properties: {aliases: []}}]}
+instance_groups:
+- {name: one, stemcell: default, jobs: [{name: bpm, release: bpm}, {name: a, release: r}, {name: bpm, release: r}]}
+- {name: two, stemcell: default, jobs: [{name: b, release: r}]}
+`))
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, g := range m.WithAddons().InstanceGroups {
+		for _, j := range g.Jobs {
+			got = append(got, g.Name+" "+j.Release+"/"+j.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"one r/a", "one r/bpm", "two r/b"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -18,7 +18,7 @@ func (l *linter) aliases(j *Job) {
 			}
 		}
 	}
-	if !j.onlyNames() {
+	if j.Name != aliasesJob {
 		return
 	}
 	at := At{j.Path + "/properties/aliases", j.Line}
@@ -51,13 +51,13 @@ func (l *linter) target(at At, t AliasTarget) {
 	}
 }
 
-// onlyNames reports whether a release has no job that runs.
-func (l *linter) onlyNames(r *Release) bool {
+// builtIn reports whether a release has only jobs that are built in.
+func (l *linter) builtIn(r *Release) bool {
 	named, runs := false, false
 	of := func(jobs []*Job) {
 		for _, j := range jobs {
 			if j.Release == r.Name {
-				named, runs = true, runs || !j.onlyNames()
+				named, runs = true, runs || !j.builtIn()
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func (l *linter) images(g *InstanceGroup) {
 	told := map[string]bool{}
 	for _, j := range g.Jobs {
 		r := l.m.Release(j.Release)
-		if r == nil || told[r.Name] || j.onlyNames() || r.fit() != nil || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
+		if r == nil || told[r.Name] || j.builtIn() || r.fit() != nil || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
 			continue // the release reports its faults
 		}
 		told[r.Name] = true

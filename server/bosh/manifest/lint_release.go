@@ -11,7 +11,7 @@ func (l *linter) releases() {
 	for i := range l.m.Releases {
 		r := &l.m.Releases[i]
 		l.name(r.At, "release", r.Name, seen)
-		if err := r.fit(); err != nil && !l.onlyNames(r) && !variableText.MatchString(r.Version+r.URL) {
+		if err := r.fit(); err != nil && !l.builtIn(r) && !variableText.MatchString(r.Version+r.URL) {
 			f := Finding{Level: Error, Path: r.Path, Line: r.Line, What: err.Error(), Mend: r.fix()}
 			l.found.add(f)
 		}
@@ -78,7 +78,7 @@ func (l *linter) stemcells() {
 // images, a release with images.
 func (l *linter) needsStemcell(g *InstanceGroup, images bool) bool {
 	for _, j := range g.Jobs {
-		if r := l.m.Release(j.Release); r != nil && !j.onlyNames() && r.Stemcell == nil && !strings.HasPrefix(r.URL, "file://") && !(images && r.archived()) {
+		if r := l.m.Release(j.Release); r != nil && !j.builtIn() && r.Stemcell == nil && !strings.HasPrefix(r.URL, "file://") && !(images && r.archived()) {
 			return true
 		}
 	}
