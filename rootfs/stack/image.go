@@ -64,7 +64,7 @@ func (s *Stacks) onImage(st Stack) (Stack, error) {
 // AddImage makes a stack of an image in the store. An empty Compat is the image's, or the stack's name.
 func (s *Stacks) AddImage(n Spec, digest string) (Stack, error) {
 	defer s.locks.Lock("stack " + n.Name)()
-	if err := s.checkName(n.Name); err != nil {
+	if err := s.checkName(n.Name, false); err != nil {
 		return Stack{}, err
 	}
 	var c image.Unpacked

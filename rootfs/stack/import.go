@@ -24,6 +24,7 @@ type Spec struct {
 	Compat      string // "" guesses: an image's label or name, its os-release, Name
 	Description string // "" is the Origin
 	Origin      string // what it is made from, for people
+	Replace     bool   // the stack of that name, if there is one: running containers keep the files of the other one
 }
 
 // Add makes a stack whose tree build makes at dir, where nothing is yet. Its files must belong to the host's IDs (see IDShift).
@@ -80,9 +81,10 @@ func (s *Stacks) Import(ctx context.Context, name, compat, path string, progress
 // add makes the stack n in a directory that is renamed once it is whole and on disk.
 func (s *Stacks) add(ctx context.Context, n Spec, fill func(ctx context.Context, tmp, dir string) (made, error)) (Stack, error) {
 	defer s.locks.Lock("stack " + n.Name)()
-	if err := s.checkName(n.Name); err != nil {
+	if err := s.checkName(n.Name, n.Replace); err != nil {
 		return Stack{}, err
 	}
+	id := s.nextID(n.Name)
 	tmp, err := os.MkdirTemp(s.store.Path(Dir), ".new-")
 	if err != nil {
 		return Stack{}, err
@@ -91,13 +93,13 @@ func (s *Stacks) add(ctx context.Context, n Spec, fill func(ctx context.Context,
 	if err != nil {
 		return Stack{}, errors.Join(err, s.store.Trash.Put(tmp))
 	}
-	if err := s.putStack(tmp, n.Name); err != nil {
+	if err := s.putStack(tmp, id); err != nil {
 		return Stack{}, errors.Join(err, s.store.Trash.Put(tmp))
 	}
-	st.id, st.parts, st.dirs = n.Name, []string{n.Name}, []string{s.store.Path(Dir, n.Name, tree.FS)}
+	st.id, st.parts, st.dirs = id, []string{id}, []string{s.store.Path(Dir, id, tree.FS)}
 	s.register(st)
 	st, _ = s.Get(n.Name)
-	return st, nil
+	return st, s.dropReplaced(n.Name)
 }
 
 // putStack gives a whole stack's directory its name, which only one that could not be read may bear.

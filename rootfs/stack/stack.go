@@ -83,6 +83,14 @@ func (st Stack) Binds() []Bind {
 	return all
 }
 
+// HasFile reports whether a file of the stack matches a pattern of path.Match, which begins below its root.
+func (st Stack) HasFile(pattern string) bool {
+	return slices.ContainsFunc(st.dirs, func(dir string) bool {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		return err == nil && len(found) > 0
+	})
+}
+
 // Trees are the trees of a stack that is no image, as they are packed.
 func (st Stack) Trees() []pack.Subtree {
 	var all []pack.Subtree
@@ -170,7 +178,7 @@ func (s *Stacks) load() error {
 				return err
 			}
 		}
-		if strings.HasPrefix(e.Name(), ".") {
+		if strings.HasPrefix(e.Name(), ".") || !s.isNewer(e.Name()) {
 			continue
 		}
 		st, err := s.read(e.Name())
@@ -185,6 +193,11 @@ func (s *Stacks) load() error {
 	}
 	if err := s.makeHost(); err != nil {
 		s.probe = err
+	}
+	for _, st := range s.All() {
+		if err := s.dropReplaced(st.Name); err != nil {
+			return err
+		}
 	}
 	return s.dropOldTrees()
 }
@@ -289,8 +302,9 @@ func (s *Stacks) dropOldTrees() error {
 }
 
 // read reads what Import or Add wrote.
-func (s *Stacks) read(name string) (Stack, error) {
-	b, err := os.ReadFile(s.store.Path(Dir, name, "stack.json"))
+func (s *Stacks) read(id string) (Stack, error) {
+	name, _ := nameOf(id)
+	b, err := os.ReadFile(s.store.Path(Dir, id, "stack.json"))
 	if err != nil {
 		return Stack{}, err
 	}
@@ -298,14 +312,14 @@ func (s *Stacks) read(name string) (Stack, error) {
 	if err := json.Unmarshal(b, &st); err != nil {
 		return Stack{}, fmt.Errorf("parse stack.json: %w", err)
 	}
-	st.Name, st.id, st.parts = name, name, []string{name}
+	st.Name, st.id, st.parts = name, id, []string{id}
 	if c := s.cfg.Compat[name]; c != "" {
 		st.Compat = c
 	}
 	if st.Kind == KindImage {
 		return s.onImage(st)
 	}
-	st.dirs = []string{s.store.Path(Dir, name, tree.FS)}
+	st.dirs = []string{s.store.Path(Dir, id, tree.FS)}
 	if _, err := os.Stat(st.dirs[0]); err != nil {
 		return Stack{}, err
 	}
@@ -323,11 +337,18 @@ func (s *Stacks) Remove(name string) error {
 			return fmt.Errorf("stack %q is not here", name)
 		case st.Kind != KindDir && st.Kind != KindImage:
 			return fmt.Errorf("stack %q is part of cupola and cannot be removed", name)
-		case used(st.id):
+		}
+		ids, err := s.generations(name)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(ids, used) {
 			return fmt.Errorf("stack %q is used by running containers", name)
 		}
-		if err := s.store.Trash.Put(s.store.Path(Dir, st.id)); err != nil {
-			return err
+		for _, id := range ids {
+			if err := s.store.Trash.Put(s.store.Path(Dir, id)); err != nil {
+				return err
+			}
 		}
 		delete(s.stacks, name)
 		return nil
@@ -347,14 +368,14 @@ func (s *Stacks) Of(digest string) (names []string) {
 }
 
 // checkName refuses names that a new stack cannot have.
-func (s *Stacks) checkName(name string) error {
+func (s *Stacks) checkName(name string, replace bool) error {
 	if !reference.IsStackName(name) {
 		return fmt.Errorf("stack name %q: use letters, digits, '.', '_' and '-'", name)
 	}
 	if name == Minifs || name == Host {
 		return fmt.Errorf("stack name %q is taken by cupola", name)
 	}
-	if _, ok := s.Get(name); ok {
+	if _, ok := s.Get(name); ok && !replace {
 		return fmt.Errorf("stack %q exists already", name)
 	}
 	return nil

@@ -18,7 +18,8 @@ func (m *machine) buildpacks(context.Context) Result {
 	text := []string{toolchainText("host", m.root, silent)}
 	built, _ := filepath.Glob(filepath.Join(m.path(m.DataDir), "rootfs", "stacks", "[^.]*", "fs"))
 	for _, dir := range built {
-		text = append(text, toolchainText(filepath.Base(filepath.Dir(dir)), dir, nil))
+		name, _, _ := strings.Cut(filepath.Base(filepath.Dir(dir)), "~") // the number of one that replaced another
+		text = append(text, toolchainText(name, dir, nil))
 	}
 	ways := "to get one: sudo cupola stack build debian12 --with NAME"
 	for _, t := range contract.Toolchains() {
