@@ -76,7 +76,7 @@ func (c *exportCmd) Run(e *command.Env) (err error) {
 	if err != nil {
 		return command.Interrupted(e, err)
 	}
-	fmt.Fprintf(e.Out, "Exported %s to %s.\n", info.Digest, in.Path)
+	fmt.Fprintf(e.Out, "Exported %s to %s.\n", cmp.Or(info.Digest, info.Name), in.Path)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,10 +36,10 @@ type PullRequest struct {
 	Credentials cf.Credentials `kong:"-"` // of this and other registries
 }
 
-// ExportRequest asks for a copy of an image as an OCI layout.
+// ExportRequest asks for a copy of an image as an OCI layout, or of another stack as a tar.
 type ExportRequest struct {
-	Name string `arg:"" help:"The image: a reference, a digest, or the name of its stack."`
-	Path string `arg:"" help:"The directory to create."` // absolute; nothing is there yet
+	Name string `arg:"" help:"A stack's name, or the reference or digest of an image."`
+	Path string `arg:"" help:"What to create: a directory for an image, a tar for a stack that was built or imported."` // absolute; nothing is there yet
 }
 
 // GCRequest says which images are to go of those that nothing needs.
@@ -203,10 +204,13 @@ func imageStack(ref reference.Reference, img image.Image) stack.Stack {
 	return stack.Stack{Name: ref.String(), Compat: cmp.Or(img.Compat, ref.String()), Kind: stack.KindImage, Origin: ref.String(), Digest: img.Digest, Bytes: img.Bytes}
 }
 
-// Export writes an image as an OCI layout.
+// Export writes an image as an OCI layout, or a stack that was built or imported as a tar.
 func (l *Library) Export(ctx context.Context, x ExportRequest, report steps.Func) (Info, error) {
 	if !filepath.IsAbs(x.Path) {
 		return Info{}, fmt.Errorf("export to %s: the path is not absolute", x.Path)
+	}
+	if s, ok := l.Roots.Stacks.Get(x.Name); ok && s.Kind == stack.KindDir {
+		return l.info(s), l.exportTree(ctx, x, report)
 	}
 	i, err := l.image(ctx, x.Name)
 	if err != nil {
@@ -220,6 +224,23 @@ func (l *Library) Export(ctx context.Context, x ExportRequest, report steps.Func
 	}
 	ref, err := reference.Parse(img.Reference)
 	return Info{Stack: imageStack(ref, img)}, err
+}
+
+// exportTree writes the files of a stack, for Import; a part of them does not stay.
+func (l *Library) exportTree(ctx context.Context, x ExportRequest, report steps.Func) error {
+	report(steps.Step{Step: "export", Detail: filepath.Base(x.Path)})
+	f, err := os.OpenFile(x.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = l.Roots.Stacks.SaveTree(ctx, x.Name, f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(x.Path))
+	}
+	return nil
 }
 
 // Collect removes images that nothing needs: no app, stack or container, and none used in the last minutes.
