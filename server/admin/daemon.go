@@ -38,7 +38,9 @@ type Daemon struct {
 	Offsite *offsite.Keeper
 	Disk    *disk.Keeper
 	Support *support.Source
-	Log     *slog.Logger
+	// DataServices are what the built-in service broker offers.
+	DataServices []string
+	Log          *slog.Logger
 }
 
 func (d *Daemon) stacks() *stack.Library { return d.Stacks }
@@ -67,7 +69,7 @@ func (d *Daemon) backup() *backup.Maker {
 }
 
 func (d *Daemon) dataServices() databroker.Status {
-	return databroker.Status{Store: d.Store, Volumes: d.Volumes, Log: d.Log}
+	return databroker.Status{Store: d.Store, Volumes: d.Volumes, HasFile: d.Stacks.HasServiceFile, Offered: d.DataServices, Log: d.Log}
 }
 
 // Start does in a group, until live ends, what no operator needs to ask for: it

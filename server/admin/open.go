@@ -102,6 +102,9 @@ func (o *opener) support(ctx context.Context) (*support.Source, error) {
 }
 
 func (o *opener) dataServices(ctx context.Context) (databroker.Status, error) {
+	if _, err := o.stacks(ctx); err != nil {
+		return databroker.Status{}, err
+	}
 	err := o.openVolumes(ctx)
 	return o.Daemon.dataServices(), err
 }

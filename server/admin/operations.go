@@ -49,7 +49,7 @@ var (
 		(*opener).stacks, (*Daemon).stacks, (*stack.Library).Pull}
 	StackInspect = Operation[*stack.Library, stack.NameRequest, stack.Detail]{about{"stack inspect", "Show a stack or an image, and what uses it."},
 		(*opener).stacks, (*Daemon).stacks, quick((*stack.Library).Inspect)}
-	StackExport = Operation[*stack.Library, stack.ExportRequest, stack.Info]{about{"stack export", "Export a pulled image as an OCI image layout."},
+	StackExport = Operation[*stack.Library, stack.ExportRequest, stack.Info]{about{"stack export", "Export a pulled image as an OCI image layout, or another stack as a tar."},
 		(*opener).stacks, (*Daemon).stacks, (*stack.Library).Export}
 	StackGC = Operation[*stack.Library, stack.GCRequest, image.Removed]{about{"stack gc", "Remove unused images."},
 		(*opener).stacks, (*Daemon).stacks, quick((*stack.Library).Collect)}
@@ -63,8 +63,10 @@ var (
 		})}
 	Open = Operation[Inviter, OpenRequest, string]{about{"open", "Open the web console in a browser, logged in."},
 		nil, (*Daemon).inviter, quick(func(invite Inviter, ctx context.Context, in OpenRequest) (string, error) { return invite(ctx, in.User) })}
-	BrokerStatus = Operation[databroker.Status, None, []databroker.InstanceStatus]{about{"broker status", "Show the built-in service broker's status."},
-		(*opener).dataServices, (*Daemon).dataServices, question(databroker.Status.Instances)}
+	BrokerPrepare = Operation[*stack.Library, stack.PrepareRequest, stack.Prepared]{about{"broker prepare", "Build the stack that the built-in service broker's services run on."},
+		(*opener).stacks, (*Daemon).stacks, (*stack.Library).Prepare}
+	BrokerStatus = Operation[databroker.Status, None, databroker.Report]{about{"broker status", "Show the built-in service broker's services and instances."},
+		(*opener).dataServices, (*Daemon).dataServices, question(databroker.Status.Report)}
 	CheckDatabase = Operation[*database.Keeper, None, None]{about{"verify", "Verify every byte of a backup."},
 		(*opener).database, (*Daemon).database,
 		question(func(k *database.Keeper, ctx context.Context) (None, error) { return None{}, k.Check(ctx) })}
@@ -94,7 +96,7 @@ type Listed interface {
 // Table lists all operations.
 func Table() []Listed {
 	return []Listed{StackList, StackBuild, StackImport, StackPull, StackInspect, StackExport, StackGC, StackRemove,
-		KeyList, KeyRotate, Open, BrokerStatus, CheckDatabase, Leaks, Backup, DiskList, DiskReclaim, SupportBundle, BackupsStatus, BackupsRun}
+		KeyList, KeyRotate, Open, BrokerPrepare, BrokerStatus, CheckDatabase, Leaks, Backup, DiskList, DiskReclaim, SupportBundle, BackupsStatus, BackupsRun}
 }
 
 // FindLeaks lists what is in the kernel or on disk and belongs to nothing: of the

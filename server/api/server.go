@@ -78,6 +78,8 @@ type Config struct {
 
 	// ReadBackup writes the content of a backup of a service instance.
 	ReadBackup func(b *cf.DataBackup, to io.Writer) error
+	// BackupEnding is what the file of a service's backup is called by the programs that read it.
+	BackupEnding func(service string) string
 
 	SSH SSHInfo
 }

@@ -56,10 +56,6 @@ func deleteBackup(c *call) (*response, error) {
 	return noContent()
 }
 
-// endings are what files are called by the programs that read them: pg_restore, redis-server
-// and tar.
-var endings = map[string]string{"postgres": "dump", "redis": "rdb", "files": "tar"}
-
 func downloadBackup(c *call) (*response, error) {
 	b, err := services.DownloadBackup(c.Session, c.guid())
 	if err != nil {
@@ -68,7 +64,7 @@ func downloadBackup(c *call) (*response, error) {
 	return &response{raw: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Length", strconv.FormatInt(b.Size, 10))
-		w.Header().Set("Content-Disposition", `attachment; filename="backup_`+b.GUID+"."+endings[b.Service]+`"`)
+		w.Header().Set("Content-Disposition", `attachment; filename="backup_`+b.GUID+"."+c.s.BackupEnding(b.Service)+`"`)
 		if err := c.s.ReadBackup(b, w); err != nil && c.Context().Err() == nil {
 			c.s.Log.ErrorContext(c.Context(), "backup was not downloaded", "backup_guid", b.GUID, "err", err)
 			panic(http.ErrAbortHandler) // so that the client does not take it for whole

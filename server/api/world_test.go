@@ -155,9 +155,9 @@ func (w *world) open() {
 func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 	return Config{Store: w.store, Blobs: w.blobs, Log: log,
 		Authenticate: ua.Verify, Slots: w.slots,
-		Stats:      func(string) (lrp.Stats, bool) { return w.usage, true },
-		Retire:     func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
-		ReadBackup: func(b *cf.DataBackup, to io.Writer) error { _, err := to.Write(make([]byte, b.Size)); return err },
+		Stats:        func(string) (lrp.Stats, bool) { return w.usage, true },
+		Retire:       func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
+		BackupEnding: func(service string) string { return service }, ReadBackup: func(b *cf.DataBackup, to io.Writer) error { _, err := to.Write(make([]byte, b.Size)); return err },
 		Parameters: func(context.Context, ParameterQuery) (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },
 		Releases: releases.Library{Blobs: w.blobs, Fetch: func(context.Context, string, tarball.Want) (*cf.BOSHRelease, error) {
 			return &cf.BOSHRelease{Name: "fetched", Version: "1"}, nil

@@ -37,9 +37,9 @@ type Config struct {
 	Attach func(ctx context.Context, containerGUID string, args ...string) (io.ReadWriteCloser, error)
 	// Containers lists what runs, and what is on its way out.
 	Containers func() []lrp.ContainerStatus
-	// HasStack tells whether the stack is here that databases run on.
-	HasStack func() bool
-	Log      *slog.Logger
+	// HasFile reports whether the stack is here and has a file that matches a pattern.
+	HasFile func(pattern string) bool
+	Log     *slog.Logger
 }
 
 // broker is the broker. run does what handler promises.

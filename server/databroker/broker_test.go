@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { s.Close() })
 	w := &world{t: t, volumes: map[string]int64{}}
 	w.broker = newBroker(Config{Store: s, Services: Names(), Username: "me", Password: "secret", Volumes: w, Attach: w.attach,
-		Containers: func() []lrp.ContainerStatus { return nil }, HasStack: func() bool { return true }})
+		Containers: func() []lrp.ContainerStatus { return nil }, HasFile: func(string) bool { return true }})
 	return w
 }
 
@@ -393,7 +393,7 @@ func TestAnInstanceThatDoesNotStart(t *testing.T) {
 
 func TestWithoutTheStack(t *testing.T) {
 	w := newWorld(t)
-	w.HasStack = func() bool { return false }
+	w.HasFile = func(string) bool { return false }
 	got := w.ask("PUT", "/v2/service_instances/i1?"+async, provisionBody, 400)
 	if !strings.Contains(got["description"].(string), "cupola broker prepare") {
 		t.Errorf("got %v", got)
@@ -440,7 +440,7 @@ func TestRedisIsRuledByUsers(t *testing.T) {
 // TestFilesAreAVolume binds apps, and nothing else.
 func TestFilesAreAVolume(t *testing.T) {
 	w := newWorld(t)
-	w.HasStack = func() bool { return false } // it needs none
+	w.HasFile = func(string) bool { return false } // it needs none
 	const files = `{"service_id": "cupola-files", "plan_id": "cupola-files-small"`
 	w.ask("PUT", "/v2/service_instances/i1?"+async, files+`}`, 202)
 	k := &keeper{broker: w.broker, busy: map[string]bool{}}

@@ -13,6 +13,10 @@ type service struct {
 	port                       uint16
 	plans                      []plan
 	engine                     engine // nil: the volume itself is offered
+	software                   software
+	// complaints come before the text of an error in what the engine's client prints.
+	complaints []string
+	ending     string // of the name of a backup's file, for the programs that read it
 }
 
 // plan is how large an instance is.
@@ -22,16 +26,9 @@ type plan struct {
 	volumeBytes       int64
 }
 
-// services are all that can be offered.
+// services are all that can be offered. Each is described in the file of its engine.
 func services() []service {
-	return []service{
-		{name: "postgres", description: "PostgreSQL in a container of this machine", display: "PostgreSQL", tags: []string{"postgresql", "postgres", "relational", "sql"},
-			port: 5432, plans: plans(), engine: postgres{}},
-		{name: "redis", description: "Redis or Valkey in a container of this machine", display: "Redis", tags: []string{"redis", "valkey", "key-value"},
-			port: 6379, plans: plans(), engine: redis{}},
-		{name: "files", description: "a directory of this machine, mounted into every app that is bound to it", display: "Files", tags: []string{"files", "volume"},
-			plans: []plan{{name: "small", description: "1 GB of disk", volumeBytes: 1 << 30}, {name: "large", description: "10 GB of disk", volumeBytes: 10 << 30}}},
-	}
+	return []service{postgresService(), mysqlService(), redisService(), filesService()}
 }
 
 func plans() []plan {
@@ -49,7 +46,13 @@ func Names() (names []string) {
 	return names
 }
 
-// serviceOf and planOf find what a row names; they do for all rows of the built-in broker.
+// FileEnding is what a backup's file of a service is called by the programs that read it.
+func (*Service) FileEnding(name string) string {
+	s, _ := serviceOf(name)
+	return s.ending
+}
+
+// serviceOf finds a service by its name.
 func serviceOf(name string) (service, bool) {
 	all := services()
 	i := slices.IndexFunc(all, func(s service) bool { return s.name == name })
@@ -96,7 +99,11 @@ func (b *broker) offered() (list []service) {
 func (b *broker) catalog() answer {
 	list := []object{}
 	for _, s := range b.offered() {
-		o := object{"id": s.id(), "name": s.name, "description": s.description, "tags": s.tags, "bindable": true, "plan_updateable": false,
+		description := s.description
+		if !b.prepared(s) {
+			description += "; not prepared: an operator runs '" + PrepareCommand(s.name) + "'"
+		}
+		o := object{"id": s.id(), "name": s.name, "description": description, "tags": s.tags, "bindable": true, "plan_updateable": false,
 			"instances_retrievable": true, "bindings_retrievable": true, "metadata": object{"displayName": s.display}}
 		var all []object
 		for _, p := range s.plans {

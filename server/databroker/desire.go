@@ -36,7 +36,7 @@ func desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: lrp.RunInfo{
 		RootFS: "preloaded:" + Stack, Action: run.Action(),
 		Env:    append([]lrp.EnvVar{{Name: "PATH", Value: "/usr/local/bin:/usr/bin:/bin"}, {Name: "LANG", Value: "C.UTF-8"}}, s.engine.env(i)...),
-		Checks: lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: s.port, InvocationTimeout: 10 * time.Second}}}, StartTimeout: startTimeout,
+		Checks: lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: s.port, InvocationTimeout: 10 * time.Second, Failures: 3}}}, StartTimeout: startTimeout,
 		MemoryMB: p.memoryMB, DiskMB: rootMB, CPUWeight: cpuWeight, LogRateLimitByte: -1, Ports: []uint16{s.port},
 		Volumes:     []lrp.Volume{{Name: i.GUID, Path: data, Exclusive: true}},
 		PolicyGroup: i.GUID, Log: lrp.LogTarget{GUID: i.GUID, Source: "SERVICE/" + strings.ToUpper(s.name)},

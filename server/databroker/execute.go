@@ -54,7 +54,7 @@ func (b *broker) execute(ctx context.Context, i *cf.DataInstance, statements str
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	refused := complaint(said)
+	refused := s.complaint(said)
 	switch {
 	case refused != "":
 		return errors.New("the database refused: " + refused)
@@ -97,11 +97,11 @@ func converse(s io.ReadWriter, statements string) (string, error) {
 	return string(said), errors.Join(werr, err)
 }
 
-// complaint is the first error that a client tells. What it tells besides may
+// complaint is the first error that a client prints. What it prints besides may
 // be the statement, which has a password.
-func complaint(said string) string {
+func (s service) complaint(said string) string {
 	for line := range strings.Lines(said) {
-		for _, mark := range []string{"ERROR:", "FATAL:", "error:", "ERR ", "WRONGPASS ", "NOAUTH ", "NOPERM ", "LOADING ", "Could not connect"} {
+		for _, mark := range s.complaints {
 			if _, text, ok := strings.Cut(line, mark); ok {
 				return strings.TrimSpace(text)
 			}

@@ -29,8 +29,8 @@ func (b *broker) provision(r *http.Request) (a answer, err error) {
 		return a, refuse(http.StatusBadRequest, "the instance's id is no GUID")
 	case len(q.Parameters) > 0:
 		return a, refuse(http.StatusBadRequest, "%s takes no parameters", s.name)
-	case s.engine != nil && !b.HasStack():
-		return a, refuse(http.StatusBadRequest, "the stack %q is not here, which databases run on: an operator makes it with 'sudo cupola broker prepare'", Stack)
+	case !b.prepared(s):
+		return a, refuse(http.StatusBadRequest, "%s is not prepared: an operator adds it to the stack %q with '%s'", s.name, Stack, PrepareCommand(s.name))
 	}
 	if err := acceptsAsync(r); err != nil {
 		return a, err

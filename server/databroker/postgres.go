@@ -17,6 +17,21 @@ const (
 	owner    = "owner"
 )
 
+func postgresService() service {
+	return service{name: "postgres", description: "PostgreSQL in a container of this machine", display: "PostgreSQL", tags: []string{"postgresql", "postgres", "relational", "sql"},
+		port: 5432, plans: plans(), engine: postgres{}, complaints: []string{"ERROR:", "FATAL:", "error:"}, ending: "dump",
+		software: software{
+			packages: map[string][]string{"debian12": postgresPackages("15"), "debian13": postgresPackages("17"), "jammy": postgresPackages("14"), "noble": postgresPackages("16")},
+			// Queries are not compiled (jit=off), and Debian's scripts around PostgreSQL are not used.
+			without: []string{"libllvm*", "libz3-*", "postgresql-common*", "postgresql-client-common", "perl", "libperl*", "perl-modules-*", "locales", "libc-l10n", "ssl-cert", "ucf"},
+			program: "usr/lib/postgresql/*/bin/postgres",
+		}}
+}
+
+func postgresPackages(major string) []string {
+	return []string{"postgresql-" + major, "postgresql-client-" + major}
+}
+
 // script makes the cluster beside its place, so that a half one is never taken
 // for whole. The superuser has no password: it comes by the container's own
 // socket alone. SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for

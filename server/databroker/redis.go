@@ -20,6 +20,13 @@ const (
 	redisRestored = "restored.rdb"
 )
 
+func redisService() service {
+	return service{name: "redis", description: "Redis or Valkey in a container of this machine", display: "Redis", tags: []string{"redis", "valkey", "key-value"},
+		port: 6379, plans: plans(), engine: redis{}, ending: "rdb",
+		complaints: []string{"ERR ", "WRONGPASS ", "NOAUTH ", "NOPERM ", "LOADING ", "Could not connect"},
+		software:   software{packages: everySuite("redis-server"), program: "usr/bin/[rv]*-server"}}
+}
+
 // script makes the file of users beside its place. Memory is left for the copy
 // of what changes while the log is rewritten. A log may begin with a snapshot, so a
 // snapshot that is restored becomes the log; the server starts again for it.

@@ -7,6 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"cupola/runtime/fault"
@@ -18,6 +21,9 @@ type Service struct {
 	broker   *broker
 	guid     string // of its registration
 	listener net.Listener
+
+	mu       sync.Mutex
+	prepared []string // the services that the catalog said are prepared
 }
 
 // Open opens the broker, registers it as any broker is, and listens where its
@@ -36,7 +42,37 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	if err := c.Store.Write(ctx, func(tx *store.Tx) error { return register(tx, row) }); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return &Service{broker: newBroker(c), guid: row.GUID, listener: l}, nil
+	s := &Service{broker: newBroker(c), guid: row.GUID, listener: l, prepared: Prepared(c.HasFile)}
+	if missing := Missing(c.Services, c.HasFile); len(missing) > 0 {
+		s.broker.Log.WarnContext(ctx, "services of --data-services are not prepared", "services", strings.Join(missing, ","), "fix", PrepareCommand(missing...))
+	}
+	return s, nil
+}
+
+// Refresh asks the platform to read the catalog again, if other services are prepared than
+// when it did last.
+func (s *Service) Refresh(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := Prepared(s.broker.HasFile)
+	if slices.Equal(now, s.prepared) {
+		return
+	}
+	err := s.broker.Store.Write(ctx, func(tx *store.Tx) error {
+		row, err := store.ServiceBrokers.Get(tx, s.guid)
+		if err != nil {
+			return err
+		}
+		return register(tx, row)
+	})
+	if err != nil {
+		s.broker.Log.WarnContext(ctx, "catalog of the built-in service broker was not refreshed", "err", err)
+		return
+	}
+	s.prepared = now
 }
 
 // Mounts tells whether a broker's volumes are here: those of the built-in one

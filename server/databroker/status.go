@@ -3,6 +3,7 @@ package databroker
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
@@ -21,11 +22,45 @@ type InstanceStatus struct {
 type Status struct {
 	Store   *store.Store
 	Volumes *volume.Store
+	HasFile func(pattern string) bool // of the services' stack
+	Offered []string                  // what the running daemon offers; nil if none runs
 	Log     *slog.Logger
 }
 
-// Instances lists them.
-func (s Status) Instances(ctx context.Context) (list []InstanceStatus, err error) {
+// ServiceStatus describes a service that the built-in broker can offer.
+type ServiceStatus struct {
+	Name     string
+	Offered  bool // by the running daemon
+	Prepared bool // the stack has its programs, or it needs none
+}
+
+// Report is what 'cupola broker status' shows.
+type Report struct {
+	Services  []ServiceStatus
+	Instances []InstanceStatus
+}
+
+// Report lists services and instances.
+func (s Status) Report(ctx context.Context) (r Report, err error) {
+	missing := Missing(Names(), s.HasFile)
+	for _, name := range Names() {
+		r.Services = append(r.Services, ServiceStatus{name, slices.Contains(s.Offered, name), !slices.Contains(missing, name)})
+	}
+	r.Instances, err = s.instances(ctx)
+	return r, err
+}
+
+// Unprepared are the services that are offered and not prepared.
+func (r Report) Unprepared() (names []string) {
+	for _, s := range r.Services {
+		if s.Offered && !s.Prepared {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+func (s Status) instances(ctx context.Context) (list []InstanceStatus, err error) {
 	list = []InstanceStatus{}
 	err = s.Store.Read(ctx, func(tx *store.Tx) error {
 		rows, err := store.DataInstances.All(tx)

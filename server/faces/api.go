@@ -26,8 +26,9 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 			return x.Images.PackDroplet(ctx, d, command, progress)
 		},
 		Gauges: x.Logs.WebGauges, Requests: f.Metrics.OfApp,
-		RenderBOSH: l.RenderBOSH,
-		ReadBackup: func(b *cf.DataBackup, to io.Writer) error { return l.Backups.Open(b, to) },
+		RenderBOSH:   l.RenderBOSH,
+		ReadBackup:   func(b *cf.DataBackup, to io.Writer) error { return l.Backups.Open(b, to) },
+		BackupEnding: l.DataBroker.FileEnding,
 		Parameters: func(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
 			text, err := l.Brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)
 			if e, ok := errors.AsType[*osb.Error](err); ok {

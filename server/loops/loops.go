@@ -113,15 +113,12 @@ func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
 	x := l.Executor
 	if len(x.DataServices) > 0 {
 		l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Services: x.DataServices, Volumes: x.Volumes,
-			Attach: x.Cell.Attach, Containers: x.Cell.Containers, HasStack: l.hasDataStack, Log: x.Log})
+			Attach: x.Cell.Attach, Containers: x.Cell.Containers, HasFile: x.Stacks.HasServiceFile, Log: x.Log})
+		offer := x.Stacks.Offered
+		x.Stacks.Offered = func() { offer(); l.DataBroker.Refresh(context.WithoutCancel(ctx)) }
 	}
 	l.Backups = databackup.New(databackup.Config{Store: x.Store, Blobs: x.Blobs, Data: l.DataBroker, Dir: x.Dir.Path(), Keep: x.ServiceBackups, Log: x.Log})
 	return err
-}
-
-func (l *Loops) hasDataStack() bool {
-	_, ok := l.Executor.Roots.Stacks.Get(databroker.Stack)
-	return ok
 }
 
 // cells are all cells, which drain what they stop until ctx ends.

@@ -24,11 +24,11 @@ func (d *Daemon) Tasks(command, want string) {
 	})
 }
 
-// Prepared builds the stack that databases run on. It comes from the machine's apt
+// Prepared builds the stack that services run on. It comes from the machine's apt
 // sources.
-func (d *Daemon) Prepared() {
+func (d *Daemon) Prepared(services ...string) {
 	d.T.Helper()
-	out, err := d.Run("broker", "prepare", "--data-dir", d.Dir)
+	out, err := d.Run("broker", "prepare", "--data-dir", d.Dir, "--services", strings.Join(services, ","))
 	for _, sign := range []string{"no such host", "connection refused", "network is unreachable", "no route to host", "i/o timeout"} {
 		if err != nil && strings.Contains(out, sign) {
 			d.T.Skipf("the machine's apt sources do not answer: %s", out)

@@ -3,46 +3,42 @@ package stacks
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"cupola/cmd/cupola/command"
 	"cupola/server/admin"
 	"cupola/server/admin/stack"
+	"cupola/server/databroker"
 )
 
 // BrokerCmd is cupola broker.
 type BrokerCmd struct {
-	Prepare brokerPrepareCmd `cmd:"" help:"Build the stack for the built-in service broker's databases."`
+	Prepare brokerPrepareCmd `cmd:"" `
 	Status  brokerStatusCmd  `cmd:""`
 }
 
 type brokerPrepareCmd struct {
 	command.DaemonFlags
-	Suite  string `help:"The distribution to build it from: debian12, debian13, jammy or noble." default:"debian12"`
-	Mirror string `help:"URL of the package archive; by default this machine's apt source." placeholder:"URL"`
-	Lock   string `help:"Build exactly the packages of this stack's lock file." type:"existingfile" placeholder:"FILE"`
+	stack.PrepareRequest
+	Lock string `help:"Build exactly the packages of this stack's lock file." type:"existingfile" placeholder:"FILE"`
 }
 
 // Run builds the stack.
 func (c *brokerPrepareCmd) Run(e *command.Env) error {
-	b, err := stack.ForDatabases(c.Suite)
-	if err != nil {
-		return err
-	}
-	b.Mirror = c.Mirror
 	if c.Lock != "" {
-		if b.Lock, err = readLock(c.Lock); err != nil {
+		var err error
+		if c.PrepareRequest.Lock, err = readLock(c.Lock); err != nil {
 			return err
 		}
-		b.Suite = b.Lock.Suite
 	}
 	p := command.NewProgress(e)
-	info, err := admin.StackBuild.Do(e.Ctx, c.Target(e), b, p.Step)
+	info, err := admin.BrokerPrepare.Do(e.Ctx, c.Target(e), c.PrepareRequest, p.Step)
 	p.Clear()
 	if err != nil {
 		return command.Interrupted(e, err)
 	}
-	fmt.Fprintf(e.Out, "Built the stack %s: %s\n  rebuild it with   sudo cupola broker prepare --lock %s\n", info.Name, command.BytesText(info.Bytes), info.Lock)
+	fmt.Fprintf(e.Out, "Built the stack %s: %s, with %s\n  rebuild it with   sudo cupola broker prepare --lock %s\n", info.Name, command.BytesText(info.Bytes), strings.Join(info.Services, ", "), info.Lock)
 	return nil
 }
 
@@ -64,8 +60,19 @@ func (c *brokerStatusCmd) Run(e *command.Env) error {
 		return command.WriteJSON(e.Out, status)
 	}
 	t := tabwriter.NewWriter(e.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "SERVICE\tPLAN\tSTATE\tBINDINGS\tDISK\tADDRESS\tINSTANCE")
-	for _, i := range status {
+	fmt.Fprintln(t, "SERVICE\tPREPARED")
+	for _, s := range status.Services {
+		prepared := "yes"
+		if !s.Prepared {
+			prepared = "no: " + e.Called(databroker.PrepareCommand(s.Name))
+		}
+		fmt.Fprintf(t, "%s\t%s\n", s.Name, prepared)
+	}
+	if err := t.Flush(); err != nil || len(status.Instances) == 0 {
+		return err
+	}
+	fmt.Fprintln(t, "\nSERVICE\tPLAN\tSTATE\tBINDINGS\tDISK\tADDRESS\tINSTANCE")
+	for _, i := range status.Instances {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", i.Service, i.Plan, i.State, i.Bindings, command.BytesText(i.UsedBytes), cmp.Or(i.Address, "-"), i.GUID)
 	}
 	return t.Flush()

@@ -46,6 +46,7 @@ type BuildRequest struct {
 	Mirror  string       `help:"URL of the package archive; by default this machine's apt source." placeholder:"URL"`
 	Lock    *debian.Lock `kong:"-"` // nil: the latest packages
 	Compat  string       `help:"Value of CF_STACK in containers, for buildpacks that accept only certain stacks." placeholder:"STACK"`
+	Replace bool         `kong:"-"` // the stack of that name, if there is one
 }
 
 // ImportRequest asks for a stack made of a file or directory of this machine.
@@ -100,7 +101,7 @@ func (l *Library) Listing(ctx context.Context) (Listing, error) {
 func (l *Library) info(s stack.Stack) Info {
 	name, _ := l.Roots.Stacks.Default(l.Default)
 	i := Info{Stack: s, Default: s.Name == name}
-	lock := l.Dir.Path("rootfs", "stacks", s.Name, "lock.json")
+	lock := l.Dir.Path("rootfs", stack.Dir, s.Parts()[0], "lock.json")
 	if _, err := os.Stat(lock); err == nil {
 		i.Lock = lock
 	}
@@ -117,7 +118,7 @@ func (l *Library) Build(ctx context.Context, b BuildRequest, report steps.Func) 
 		return Info{}, err
 	}
 	b.Packages = slices.Concat(b.Packages, toolchains)
-	n := stack.Spec{Name: cmp.Or(b.Name, b.Suite), Compat: b.Compat, Origin: strings.TrimSpace(b.Suite + " " + b.Variant + " " + strings.Join(b.With, " "))}
+	n := stack.Spec{Name: cmp.Or(b.Name, b.Suite), Compat: b.Compat, Replace: b.Replace, Origin: strings.TrimSpace(b.Suite + " " + b.Variant + " " + strings.Join(b.With, " "))}
 	s, err := l.Roots.Stacks.Add(ctx, n, func(ctx context.Context, dir string) ([]byte, error) {
 		r, err := debian.Build(ctx, debian.Options{Suite: b.Suite, Variant: b.Variant, Packages: b.Packages, Without: b.Without, Dest: dir, Mirror: b.Mirror, Lock: b.Lock, IDShift: l.Roots.Stacks.IDShift(), Extras: stack.DebianExtras(),
 			Progress: func(p debian.Progress) {
@@ -215,11 +216,4 @@ func (l *Library) Rows() (out []stacks.System) {
 		out = append(out, stacks.System{Name: a.Name, Description: s.Description, Compat: s.Compat})
 	}
 	return out
-}
-
-// ForDatabases is the build of the stack that databases run on, from a suite's
-// packages.
-func ForDatabases(suite string) (BuildRequest, error) {
-	packages, err := databroker.Packages(suite)
-	return BuildRequest{Suite: suite, Variant: "none", Packages: packages, Without: databroker.Without(), Name: databroker.Stack}, err
 }

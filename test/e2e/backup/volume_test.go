@@ -62,7 +62,7 @@ func TestABackupHasVolumes(t *testing.T) {
 func TestABackupHasDatabases(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres")
-	d.Prepared()
+	d.Prepared("postgres")
 	d.PushNotes()
 	d.DataBinding("hello-postgres", d.DataInstance("postgres", "notes"))
 	d.RestartApp("hello-postgres")

@@ -83,14 +83,16 @@ func redis(d *e2e.Daemon, instance string, commands ...string) string {
 func dataAddress(d *e2e.Daemon, instance string) string {
 	d.T.Helper()
 	out, err := d.Run("broker", "status", "--json", "--data-dir", d.Dir)
-	var all []struct{ GUID, Address string }
+	var all struct {
+		Instances []struct{ GUID, Address string }
+	}
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &all)
 	}
 	if err != nil {
 		d.T.Fatalf("broker status: %v\n%s", err, out)
 	}
-	for _, i := range all {
+	for _, i := range all.Instances {
 		if i.GUID == instance {
 			return i.Address
 		}

@@ -19,10 +19,11 @@ import (
 // binding, the instance.
 func TestDataServices(t *testing.T) {
 	t.Parallel()
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,redis,files")
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,files")
 	refusedWithoutStack(d)
 	began := time.Now()
-	d.Prepared()
+	d.Prepared("postgres", "mysql")
+	d.Prepared("redis") // the others stay
 	t.Logf("prepared in %.1f s", time.Since(began).Seconds())
 	d.PushNotes()
 	began = time.Now()
@@ -36,14 +37,24 @@ func TestDataServices(t *testing.T) {
 	isCut(d, binding)
 	redisOutlives(d)
 	filesAreShared(d)
+	shop := d.DataInstance("mysql", "shop")
+	pushClient(d, shop)
+	mysqlOutlives(d, shop)
+	mysqlForgets(d, shop, d.First("/v3/service_credential_bindings?service_instance_guids="+shop))
 	isGone(d, notes)
 }
 
 func refusedWithoutStack(d *e2e.Daemon) {
 	d.T.Helper()
 	_, err := d.MakeDataInstance("postgres", "early")
-	if err == nil || !strings.Contains(err.Error(), "cupola broker prepare") {
+	if err == nil || !strings.Contains(err.Error(), "cupola broker prepare --services postgres") {
 		d.T.Errorf("got %v; want to be told what is missing", err)
+	}
+	if out, err := d.Run("broker", "status", "--data-dir", d.Dir); err != nil || !strings.Contains(out, "prepare --services mysql") {
+		d.T.Errorf("broker status: got %s, %v; want the command that prepares mysql", out, err)
+	}
+	if out, _ := d.Run("doctor", "--data-dir", d.Dir); !strings.Contains(out, "prepare --services postgres,mysql,redis\n") {
+		d.T.Errorf("doctor: got %s; want the command that prepares what is missing", out)
 	}
 }
 
@@ -159,7 +170,7 @@ func isGone(d *e2e.Daemon, instance string) {
 	if left, err := filepath.Glob(filepath.Join(d.Dir, "volumes", "[^.]*")); err != nil || len(left) != 0 {
 		d.T.Errorf("got volumes %v, %v; want none", left, err)
 	}
-	if out, err := d.Run("broker", "status", "--json", "--data-dir", d.Dir); err != nil || strings.TrimSpace(out) != "[]" {
+	if out, err := d.Run("broker", "status", "--json", "--data-dir", d.Dir); err != nil || !strings.Contains(out, `"Instances": []`) {
 		d.T.Errorf("broker status: got %q, %v; want no instance", out, err)
 	}
 }

@@ -1,0 +1,26 @@
+package admin
+
+import (
+	"context"
+	"strings"
+
+	"cupola/server/admin/steps"
+	"cupola/server/databroker"
+	"cupola/server/doctor"
+)
+
+// CheckServices asks the running daemon of a data directory for services of the built-in
+// broker that it offers and that are not prepared. It returns no result if there are none,
+// or if no daemon answers.
+func CheckServices(ctx context.Context, dataDir string) []doctor.Result {
+	report, err := call[databroker.Report](ctx, dataDir, BrokerStatus.path(), None{}, func(steps.Step) {})
+	if err != nil {
+		return nil
+	}
+	missing := report.Unprepared()
+	if len(missing) == 0 {
+		return nil
+	}
+	return []doctor.Result{{Name: "services", Level: doctor.Warn, Fix: databroker.PrepareCommand(missing...),
+		Detail: "services of --data-services whose programs the stack " + databroker.Stack + " lacks: " + strings.Join(missing, ", ")}}
+}
