@@ -16,6 +16,7 @@ import (
 	"cupola/cmd/lifecycle/directory"
 	"cupola/cmd/lifecycle/healthcheck"
 	"cupola/cmd/lifecycle/jvm"
+	"cupola/cmd/lifecycle/mail"
 	"cupola/cmd/lifecycle/nginx"
 	"cupola/cmd/lifecycle/phpapp"
 	"cupola/cmd/lifecycle/proxy"
@@ -45,7 +46,7 @@ func run(argv []string) int {
 		}
 		argv = argv[1:]
 	}
-	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|proxy|scp|sh|sshd|static|<tool> …")
+	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|mail|proxy|scp|sh|sshd|static|<tool> …")
 	return 2
 }
 
@@ -67,6 +68,8 @@ func dispatch(argv []string) (code int, ok bool) {
 		return healthcheck.Main(args), true
 	case "launcher":
 		return shell.Launcher().Main(argv), true
+	case contract.CommandMail:
+		return mail.Main(args), true
 	case contract.CommandSSHD:
 		return sshd.Main(args), true
 	case contract.CommandProxy:

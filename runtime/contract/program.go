@@ -27,6 +27,7 @@ const (
 	CommandSSHD        = "sshd" // serves one SSH connection on its standard streams
 	CommandCNBBuilder  = "cnb-builder"
 	CommandCNBLauncher = "cnb-launcher" // what Launcher becomes for a droplet of Cloud Native Buildpacks
+	CommandMail        = "mail"         // the server of the service smtp, and what it keeps
 	CommandDirectories = "directories"  // USER DIR…: makes directories that belong to a user
 )
 

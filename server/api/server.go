@@ -78,6 +78,10 @@ type Config struct {
 
 	// ReadBackup writes the content of a backup of a service instance.
 	ReadBackup func(b *cf.DataBackup, to io.Writer) error
+	// Mails are what a service instance that takes mails was given, as the API lists them.
+	Mails func(ctx context.Context, instanceGUID string) (list any, err error)
+	// Mail is the content of one of them.
+	Mail func(ctx context.Context, instanceGUID, id string) ([]byte, error)
 	// BackupEnding is what the file of a service's backup is called by the programs that read it.
 	BackupEnding func(service string) string
 

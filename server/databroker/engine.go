@@ -8,8 +8,8 @@ import (
 	"cupola/store/cf"
 )
 
-// engine is what a kind of database is run and ruled by. Statements are what
-// its client reads, and may be made again.
+// engine runs and manages one kind of server. Statements are what its client reads; they
+// may be repeated.
 type engine interface {
 	// script is a program of the shell, which starts in the volume.
 	script(plan) string
@@ -46,11 +46,15 @@ func (a access) url(scheme, path, query string) string {
 // done is what a client says once it has done all.
 const done = "all statements are done"
 
+// serverPID is a file that has the ID of the process that supervise runs.
+const serverPID = "/tmp/server.pid"
+
 // supervise is a part of a script that runs a command to its end. The shell stays, to turn
 // a TERM into the signal that the command ends well by; then stopped is set.
 func supervise(command, signal string) string {
 	return "code=0\n" + command + ` &
 pid=$!
+echo $pid > ` + serverPID + `
 trap 'kill -` + signal + ` $pid; stopped=yes' TERM
 wait $pid || code=$?
 [ -z "${stopped:-}" ] || { code=0; wait $pid || code=$?; }

@@ -29,6 +29,12 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 		RenderBOSH:   l.RenderBOSH,
 		ReadBackup:   func(b *cf.DataBackup, to io.Writer) error { return l.Backups.Open(b, to) },
 		BackupEnding: l.DataBroker.FileEnding,
+		Mails: func(ctx context.Context, instanceGUID string) (any, error) {
+			return l.DataBroker.Mails(ctx, instanceGUID)
+		},
+		Mail: func(ctx context.Context, instanceGUID, id string) ([]byte, error) {
+			return l.DataBroker.Mail(ctx, instanceGUID, id)
+		},
 		Parameters: func(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
 			text, err := l.Brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)
 			if e, ok := errors.AsType[*osb.Error](err); ok {

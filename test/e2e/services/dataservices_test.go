@@ -19,7 +19,7 @@ import (
 // binding, the instance.
 func TestDataServices(t *testing.T) {
 	t.Parallel()
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,files")
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,smtp,files")
 	refusedWithoutStack(d)
 	began := time.Now()
 	d.Prepared("postgres", "mysql")
@@ -37,8 +37,9 @@ func TestDataServices(t *testing.T) {
 	isCut(d, binding)
 	redisOutlives(d)
 	filesAreShared(d)
-	shop := d.DataInstance("mysql", "shop")
-	pushClient(d, shop)
+	shop, outbox := d.DataInstance("mysql", "shop"), d.DataInstance("smtp", "outbox")
+	pushClient(d, shop, outbox)
+	mailsAreShown(d, outbox)
 	mysqlOutlives(d, shop)
 	mysqlForgets(d, shop, d.First("/v3/service_credential_bindings?service_instance_guids="+shop))
 	isGone(d, notes)
@@ -53,7 +54,7 @@ func refusedWithoutStack(d *e2e.Daemon) {
 	if out, err := d.Run("broker", "status", "--data-dir", d.Dir); err != nil || !strings.Contains(out, "prepare --services mysql") {
 		d.T.Errorf("broker status: got %s, %v; want the command that prepares mysql", out, err)
 	}
-	if out, _ := d.Run("doctor", "--data-dir", d.Dir); !strings.Contains(out, "prepare --services postgres,mysql,redis\n") {
+	if out, _ := d.Run("doctor", "--data-dir", d.Dir); !strings.Contains(out, "prepare --services postgres,mysql,redis,smtp\n") {
 		d.T.Errorf("doctor: got %s; want the command that prepares what is missing", out)
 	}
 }

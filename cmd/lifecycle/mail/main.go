@@ -1,0 +1,156 @@
+package mail
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const usage = "usage: lifecycle mail serve DIR ADDRESS MAXBYTES | change DIR | list DIR | show DIR ID"
+
+// The bounds of a server and of a list.
+const (
+	maxSessions = 16
+	maxMessages = 5000
+	maxListed   = 200
+)
+
+// Main does what args (without the program's name) say, and returns the exit code.
+func Main(args []string) int {
+	if err := run(args, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "error: "+err.Error())
+		return 1
+	}
+	return 0
+}
+
+func run(args []string, in io.Reader, out io.Writer) error {
+	if len(args) < 2 {
+		return errors.New(usage)
+	}
+	b := &box{dir: filepath.Join(args[1], "mails"), maxCount: maxMessages}
+	users := userDir(filepath.Join(args[1], "users"))
+	switch command := args[0]; {
+	case command == "serve" && len(args) == 4:
+		max, err := strconv.ParseInt(args[3], 10, 64)
+		if err != nil {
+			return err
+		}
+		b.maxBytes = max
+		return serve(b, users, args[2])
+	case command == "change" && len(args) == 2:
+		return users.change(in, out)
+	case command == "list" && len(args) == 2:
+		all, err := b.list(maxListed)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(out).Encode(append([]Message{}, all...))
+	case command == "show" && len(args) == 3:
+		return b.copyTo(out, args[2])
+	}
+	return errors.New(usage)
+}
+
+// serve takes mails until it fails.
+func serve(b *box, users userDir, address string) error {
+	for _, dir := range []string{b.dir, string(users)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := b.tidy(); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	return accept(l, b, users)
+}
+
+func accept(l net.Listener, b *box, users userDir) error {
+	slots := make(chan struct{}, maxSessions)
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		select {
+		case slots <- struct{}{}:
+			go func() {
+				defer func() { <-slots }()
+				(&session{conn: c, check: users.check, keep: b.add}).run()
+			}()
+		default:
+			_, _ = io.WriteString(c, "421 too many connections\r\n") // who does not hear it sees the end
+			c.Close()
+		}
+	}
+}
+
+// userDir is a directory with a file for each user, which has the hash of the password:
+// that is random and long.
+type userDir string
+
+var userRule = regexp.MustCompile(`^[a-z0-9]{1,64}$`)
+
+func hash(password string) string {
+	sum := sha256.Sum256([]byte(password))
+	return hex.EncodeToString(sum[:])
+}
+
+func (d userDir) check(user, password string) bool {
+	if !userRule.MatchString(user) {
+		return false
+	}
+	want, err := os.ReadFile(filepath.Join(string(d), user))
+	return err == nil && subtle.ConstantTimeCompare(want, []byte(hash(password))) == 1
+}
+
+// change does the lines that it reads, which are "grant USER PASSWORD", "revoke USER" or
+// "say TEXT", until one is "quit".
+func (d userDir) change(in io.Reader, out io.Writer) error {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		verb, rest, _ := strings.Cut(lines.Text(), " ")
+		user, password, _ := strings.Cut(rest, " ")
+		name := filepath.Join(string(d), user)
+		if (verb == "grant" || verb == "revoke") && !userRule.MatchString(user) {
+			return errors.New("invalid user")
+		}
+		var err error
+		switch verb {
+		case "quit":
+			return nil
+		case "say":
+			_, err = fmt.Fprintln(out, rest)
+		case "grant":
+			if err = os.RemoveAll(name + ".new"); err == nil {
+				_, err = write(name+".new", strings.NewReader(hash(password)))
+			}
+			if err == nil {
+				err = errors.Join(os.Rename(name+".new", name), syncDir(string(d)))
+			}
+		case "revoke":
+			err = errors.Join(os.RemoveAll(name), syncDir(string(d)))
+		default:
+			err = errors.New("unknown statement")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
