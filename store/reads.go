@@ -11,6 +11,34 @@ import (
 type feed struct {
 	mu    sync.Mutex
 	reads map[*Reads]bool
+	begun uint64 // commits
+	ended uint64 // the last of begun that others see, unless it failed
+}
+
+// committing tells of rows that others see changed at some moment before the returned
+// function is called. Who has the writer calls it.
+func (f *feed) committing(writes []*Tx) (ended func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begun++
+	n := f.begun
+	for r := range f.reads {
+		for _, tx := range writes {
+			r.kept.changed(n, tx.log.rows)
+		}
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.ended = n
+	}
+}
+
+// seen is the number of the last commit that a transaction which begins now sees.
+func (f *feed) seen() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
 }
 
 func (f *feed) publish(l *changeLog) {
@@ -30,6 +58,7 @@ func (f *feed) publish(l *changeLog) {
 type Reads struct {
 	store  *Store
 	signal chan struct{}
+	kept   keptSets
 
 	mu      sync.Mutex
 	stale   bool
@@ -74,8 +103,10 @@ func (r *Reads) IsStale() bool {
 // that cannot be decoded is reported and left out of lists: see Damaged. What a
 // Read that failed did not come to counts as read.
 func (r *Reads) Read(ctx context.Context, f func(*Tx) error) error {
+	seen := r.store.feed.seen()
 	return r.Noting(r.store.Read)(ctx, func(tx *Tx) error {
 		tx.lenient = true
+		tx.kept = &keeping{sets: &r.kept, feed: r.store.feed, seen: seen}
 		return f(tx)
 	})
 }

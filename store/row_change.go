@@ -15,8 +15,9 @@ import (
 // as many as dependencies compare.
 type rowChange struct {
 	table    string
-	old, new []any // nil: there was no row before, or there is none after
-	many     bool  // stands for any number of rows, of which no values are known
+	old, new []any    // nil: there was no row before, or there is none after
+	many     bool     // stands for any number of rows, of which no values are known
+	ids      [2]int64 // of the row before and after
 }
 
 // maxRowChanges is how many changed rows of one table a transaction tells apart.
@@ -63,7 +64,7 @@ func (s *Store) onRow(d sqlite.SQLitePreUpdateData) {
 	if s.writing == nil { // a migration
 		return
 	}
-	c := rowChange{table: d.TableName}
+	c := rowChange{table: d.TableName, ids: [2]int64{d.OldRowID, d.NewRowID}}
 	n := s.compared.of(d.TableName)
 	if d.Op != sqlite3.SQLITE_INSERT {
 		c.old = make([]any, n)

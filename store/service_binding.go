@@ -78,9 +78,9 @@ func (serviceBindings) PassOn(tx *Tx, instance string, credentials json.RawMessa
 }
 
 // OfApps are the bindings of apps by the app's GUID, in the order in which they
-// were made.
+// were made. A Reads keeps them, as KeptBy says.
 func (t serviceBindings) OfApps(tx *Tx, apps ...string) (map[string][]cf.AppService, error) {
-	rows, err := t.By(tx, "app_guids", apps...)
+	rows, err := t.KeptBy(tx, "app_guids", apps...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func byGUID[R, T any](tx *Tx, t *Table[T], rows []*R, guid func(*R) string) (map
 	for _, r := range rows {
 		guids = append(guids, guid(r))
 	}
-	found, err := t.By(tx, "guids", guids...)
+	found, err := t.KeptBy(tx, "guids", guids...)
 	m := map[string]*T{}
 	for _, v := range found {
 		m[t.resource(v).GUID] = v

@@ -88,6 +88,9 @@ func (t *Table[T]) Some(tx *Tx, q Query, n int) ([]*T, error) {
 // By returns all rows whose filter has one of the values, in the order they
 // were made.
 func (t *Table[T]) By(tx *Tx, filter string, values ...string) ([]*T, error) {
+	if column := t.filters[filter]; len(values) == 0 && column != "" && !strings.Contains(column, "?") {
+		return nil, nil
+	}
 	return t.Matching(tx, Query{Where: map[string][]string{filter: values}})
 }
 
@@ -208,28 +211,40 @@ func (t *Table[T]) query(tx *Tx, text string, args ...any) ([]*T, error) {
 }
 
 // read is query of rows that meet predicates.
-func (t *Table[T]) read(tx *Tx, all predicates, text string, args ...any) ([]*T, error) {
+func (t *Table[T]) read(tx *Tx, all predicates, text string, args ...any) (list []*T, err error) {
 	rows, err := tx.sql.query(tx.ctx, t.name, all, text, args)
 	if err != nil {
 		return nil, err
 	}
+	err = t.each(tx, rows, nil, func(v *T, d *damage) {
+		if d != nil {
+			tx.leaveOut(d)
+		} else {
+			list = append(list, v)
+		}
+	})
+	return list, err
+}
+
+// each gives take the rows of a query of the table's columns and further ones, which go
+// to more. It gives damage for a row that cannot be decoded and may be left out.
+func (t *Table[T]) each(tx *Tx, rows *rows, more []any, take func(*T, *damage)) error {
 	defer rows.Close()
-	var list []*T
 	for rows.Next() {
 		v := new(T)
-		err := rows.Scan(t.fields(v, tx.seal)...)
+		err := rows.Scan(append(t.fields(v, tx.seal), more...)...)
 		switch {
 		case err == nil:
-			list = append(list, v)
+			take(v, nil)
 		case !tx.lenient, tx.ctx.Err() != nil:
-			return nil, fmt.Errorf("read %s: %w", t.name, err)
+			return fmt.Errorf("read %s: %w", t.name, err)
 		default:
 			part := new(T)
-			key := rows.salvage(t.fields(part, tx.seal))
-			tx.leaveOut(&damage{t.name, key, part, err})
+			key := rows.salvage(append(t.fields(part, tx.seal), more...))
+			take(nil, &damage{t.name, key, part, err})
 		}
 	}
-	return list, rows.Err()
+	return rows.Err()
 }
 
 // change runs an UPDATE or DELETE and returns the rows that it wrote, or

@@ -167,7 +167,9 @@ func (s *Store) endBatch() {
 	if b.err == nil {
 		began := time.Now()
 		b.err = errUnfinished
+		ended := s.feed.committing(b.writes)
 		b.err = nameFault(b.tx.Commit())
+		ended()
 		s.commitTime = time.Since(began)
 	}
 	if b.err != nil {
