@@ -47,16 +47,16 @@ type rows struct {
 }
 
 func (r *rows) load(tx *store.Tx, bbs *bbsrows.Cache) (err error) {
-	if r.routes, err = store.Routes.All(tx); err != nil {
+	if r.routes, err = store.Routes.Kept(tx); err != nil {
 		return err
 	}
 	if r.domains, err = store.Domains.All(tx); err != nil {
 		return err
 	}
-	if r.instances, err = store.ActualLRPs.All(tx); err != nil {
+	if r.instances, err = store.ActualLRPs.Kept(tx); err != nil {
 		return err
 	}
-	if r.processes, err = store.Processes.By(tx, "guids", processesOf(r.instances)...); err != nil {
+	if r.processes, err = store.Processes.KeptBy(tx, "guids", processesOf(r.instances)...); err != nil {
 		return err
 	}
 	if err = r.loadServices(tx); err != nil {

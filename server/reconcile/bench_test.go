@@ -26,7 +26,15 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
+// BenchmarkStep decides what to do with the apps that run, beside others that do not,
+// after a change of one.
 func BenchmarkStep(b *testing.B) {
+	for _, apps := range []struct{ running, stopped int }{{1, 1000}, {250, 0}, {1000, 0}} {
+		b.Run(fmt.Sprintf("%d of %d", apps.running, apps.running+apps.stopped), func(b *testing.B) { benchmarkStep(b, apps.running, apps.stopped) })
+	}
+}
+
+func benchmarkStep(b *testing.B, running, stopped int) {
 	s, err := store.Open(store.Config{Dir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
@@ -42,30 +50,45 @@ func BenchmarkStep(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	var route *cf.Route
 	must(s.Write(ctx, func(tx *store.Tx) error {
 		org := cf.Org{Name: "o"}
 		must(store.Orgs.Insert(tx, &org))
 		space := cf.Space{Name: "s", OrgGUID: org.GUID}
 		must(store.Spaces.Insert(tx, &space))
-		for i := range 250 {
-			app := &cf.App{Name: fmt.Sprint("app", i), SpaceGUID: space.GUID, State: cf.Started, Env: map[string]string{"A": "1", "B": "2"}}
+		domain := cf.Domain{Name: "apps.test"}
+		must(store.Domains.Insert(tx, &domain))
+		for i := range running + stopped {
+			app := &cf.App{Name: fmt.Sprint("app", i), SpaceGUID: space.GUID, State: cf.Stopped, Env: map[string]string{"A": "1", "B": "2"}}
 			must(store.Apps.Insert(tx, app))
 			d := &cf.Droplet{AppGUID: app.GUID, State: cf.DropletStaged, Digest: "d", Stack: "minifs"}
 			must(store.Droplets.Insert(tx, d))
 			app.DropletGUID = d.GUID
+			if i < running {
+				app.State = cf.Started
+			}
 			must(store.Apps.Update(tx, app))
 			must(store.Processes.Insert(tx, &cf.Process{AppGUID: app.GUID, Type: "web", Instances: 1, MemoryMB: 64, DiskMB: 64}))
+			route = &cf.Route{Host: app.Name, DomainGUID: domain.GUID, SpaceGUID: space.GUID, Destinations: []cf.Destination{{AppGUID: app.GUID}}}
+			must(store.Routes.Insert(tx, route))
 		}
 		return nil
 	}))
+	r := s.Reads()
+	defer r.Close()
 	step := func() {
-		must(store.DeriveOnce(ctx, s, l.decide, func(ctx context.Context, d decision) error { _, err := l.act(ctx, d); return err }))
+		var d decision
+		must(r.Read(ctx, func(tx *store.Tx) (err error) { d, err = l.decide(tx); return err }))
+		_, err := l.act(ctx, d)
+		must(err)
 	}
 	step()
-	if n := len(c.Containers()); n != 250 {
+	if n := len(c.Containers()); n != running {
 		b.Fatal(n)
 	}
-	for b.Loop() {
+	for n := 0; b.Loop(); n++ {
+		route.Metadata.Labels = map[string]string{"n": fmt.Sprint(n)}
+		must(s.Write(ctx, func(tx *store.Tx) error { return store.Routes.Update(tx, route) }))
 		step()
 	}
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -27,7 +28,7 @@ type loader struct {
 	droplets  map[string]*cf.Droplet
 	packages  map[string]*cf.Package  // of the docker lifecycle's droplets
 	revisions map[string]*cf.Revision // by GUID
-	known     map[string]*cf.Revision // that an earlier look read
+	earlier   madeProcesses           // at the last look
 	routes    map[string][]*cf.Route  // by the GUIDs of the apps that they lead to
 	domains   map[string]*cf.Domain
 	services  map[string][]cf.AppService
@@ -35,6 +36,7 @@ type loader struct {
 	builds    []*cf.Build          // that are staging
 	tasks     []*cf.Task           // that have not ended
 	sleeps    map[string]*cf.Sleep // by the GUIDs of processes
+	made      madeProcesses
 
 	unknown []string // owners of containers that keep running: see keep
 
@@ -43,12 +45,18 @@ type loader struct {
 
 // load reads all but the cells.
 func (l *Loop) load(tx *store.Tx, cells []CellState) (World, error) {
-	r := &loader{tx: tx, api: l.api, fetches: l.fetches, bbs: l.bbs, sources: l.sources, images: l.images, versions: l.versions, known: l.revisions, world: World{Now: tx.Now, Cells: cells}}
+	r := l.loader(tx)
+	r.fetches, r.bbs, r.sources, r.images, r.versions, r.earlier = l.fetches, l.bbs, l.sources, l.images, l.versions, l.processes
+	r.world = World{Now: tx.Now, Cells: cells}
 	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadRows, r.loadSources, r.loadBBS, r.stale, r.keepDamaged)
 	if err == nil {
-		l.revisions = r.revisions
+		l.processes = r.made
 	}
 	return r.world, err
+}
+
+func (l *Loop) loader(tx *store.Tx) *loader {
+	return &loader{tx: tx, api: l.api, made: madeProcesses{of: map[string]madeProcess{}}}
 }
 
 // do does steps until one fails.
@@ -63,24 +71,32 @@ func (l *loader) do(steps ...func() error) error {
 
 func (l *loader) loadPlatform() error {
 	l.platform.API = l.api
-	groups, err := store.EnvGroups.All(l.tx)
+	groups, err := store.EnvGroups.Kept(l.tx)
 	if err != nil {
 		return err
 	}
 	for _, g := range groups {
+		l.made.platform = append(l.made.platform, g)
 		if g.Name == "running" {
 			l.platform.Running = g.Vars
 		} else {
 			l.platform.Staging = g.Vars
 		}
 	}
-	if l.platform.Groups, err = store.SecurityGroups.All(l.tx); err != nil {
+	if l.platform.Groups, err = store.SecurityGroups.Kept(l.tx); err != nil {
 		return err
 	}
-	if l.packs, err = store.Buildpacks.Matching(l.tx, store.Query{Order: "position"}); err != nil {
+	for _, g := range l.platform.Groups {
+		l.made.platform = append(l.made.platform, g)
+	}
+	if l.packs, err = store.Buildpacks.Kept(l.tx); err != nil {
 		return err
 	}
-	stacks, err := store.Stacks.All(l.tx)
+	slices.SortStableFunc(l.packs, func(a, b *cf.Buildpack) int { return cmp.Compare(a.Position, b.Position) })
+	stacks, err := store.Stacks.Kept(l.tx)
+	if !slices.Equal(l.earlier.platform, l.made.platform) {
+		l.earlier = madeProcesses{}
+	}
 	l.stacks = index(stacks, func(s *cf.Stack) string { return s.Name })
 	return err
 }
@@ -108,7 +124,7 @@ func (l *loader) appsAtWork() []string {
 // loadApps reads the apps that have something to run, and where they live.
 func (l *loader) loadApps() error {
 	l.apps = map[string]*cf.App{}
-	started, err := store.Apps.By(l.tx, "states", string(cf.Started))
+	started, err := store.Apps.KeptBy(l.tx, "states", string(cf.Started))
 	if err != nil {
 		return err
 	}
@@ -123,7 +139,7 @@ func (l *loader) loadApps() error {
 	for _, a := range l.apps {
 		spaces = append(spaces, a.SpaceGUID)
 	}
-	inSpaces, err := store.Spaces.By(l.tx, "guids", spaces...)
+	inSpaces, err := store.Spaces.KeptBy(l.tx, "guids", spaces...)
 	if err != nil {
 		return err
 	}
@@ -134,7 +150,7 @@ func (l *loader) loadApps() error {
 	for _, s := range inSpaces {
 		orgs = append(orgs, s.OrgGUID)
 	}
-	inOrgs, err := store.Orgs.By(l.tx, "guids", orgs...)
+	inOrgs, err := store.Orgs.KeptBy(l.tx, "guids", orgs...)
 	l.orgs = index(inOrgs, func(o *cf.Org) string { return o.GUID })
 	return err
 }
@@ -148,12 +164,12 @@ func index[T any](list []*T, key func(*T) string) map[string]*T {
 }
 
 func (l *loader) loadRoutes() error {
-	domains, err := store.Domains.All(l.tx)
+	domains, err := store.Domains.Kept(l.tx)
 	if err != nil {
 		return err
 	}
 	l.domains = index(domains, func(d *cf.Domain) string { return d.GUID })
-	routes, err := store.Routes.All(l.tx)
+	routes, err := store.Routes.Kept(l.tx)
 	l.routes = map[string][]*cf.Route{}
 	for _, r := range routes {
 		for _, to := range r.Destinations {
@@ -207,106 +223,11 @@ func (l *loader) orgOf(app *cf.App) string {
 	return ""
 }
 
-// loadProcesses derives what apps that are started desire; nothing of those that sleep
-// without instances.
-func (l *loader) loadProcesses() error {
-	var guids []string
-	for _, a := range l.apps {
-		if a.State == cf.Started && a.DropletGUID != "" {
-			guids = append(guids, a.GUID)
-		}
-	}
-	processes, err := store.Processes.By(l.tx, "app_guids", guids...)
-	if err != nil {
-		return err
-	}
-	var droplets, revisions []string
-	for _, p := range processes {
-		droplets = append(droplets, desire.DropletGUID(p, l.apps[p.AppGUID]))
-		if p.RevisionGUID != "" {
-			revisions = append(revisions, p.RevisionGUID)
-		}
-	}
-	if err := l.loadDroplets(droplets); err != nil {
-		return err
-	}
-	if err := l.loadRevisions(revisions); err != nil {
-		return err
-	}
-	sleeps, err := store.Sleeps.All(l.tx)
-	l.sleeps = index(sleeps, func(s *cf.Sleep) string { return s.ProcessGUID })
-	for _, p := range processes {
-		l.process(p)
-	}
-	return err
-}
-
-func (l *loader) process(p *cf.Process) {
-	app := l.apps[p.AppGUID]
-	o, ports, ok := l.owner(app, p.Type)
-	d := l.droplets[desire.DropletGUID(p, app)]
-	if l.dependsOnDamage(p, app) {
-		l.unknown = append(l.unknown, p.GUID)
-		return
-	}
-	if ok && d != nil && !desire.Away(l.sleeps[p.GUID], p, app) {
-		in := desire.ProcessIn{Owner: o, Process: p, Droplet: d, Ports: ports, Package: l.credentialOf(d)}
-		l.world.Desired = append(l.world.Desired, desire.Process(in.At(l.revisions[p.RevisionGUID])))
-	}
-}
-
-// loadRevisions reads what processes were started with. What runs of a revision
-// never changes, and its environment takes time to unseal: those that are known
-// already are not read again.
-func (l *loader) loadRevisions(guids []string) error {
-	missing := slices.DeleteFunc(slices.Clone(guids), func(guid string) bool { return l.known[guid] != nil })
-	rows, err := store.Revisions.By(l.tx, "guids", missing...)
-	l.revisions = index(rows, func(r *cf.Revision) string { return r.GUID })
-	for _, guid := range guids {
-		if r := l.known[guid]; r != nil {
-			l.revisions[guid] = r
-		}
-	}
-	return err
-}
-
-// loadDroplets reads those of the droplets that are STAGED.
-func (l *loader) loadDroplets(guids []string) error {
-	if l.droplets == nil {
-		l.droplets = map[string]*cf.Droplet{}
-	}
-	rows, err := store.Droplets.Matching(l.tx, store.Query{Where: map[string][]string{"guids": guids, "states": {string(cf.DropletStaged)}}})
-	var packages []string
-	for _, d := range rows {
-		l.droplets[d.GUID] = d
-		if d.Lifecycle.Type == cf.LifecycleDocker {
-			packages = append(packages, d.PackageGUID)
-		}
-	}
-	if err != nil || len(packages) == 0 {
-		return err
-	}
-	all, err := store.Packages.By(l.tx, "guids", packages...)
-	if l.packages == nil {
-		l.packages = map[string]*cf.Package{}
-	}
-	maps.Copy(l.packages, index(all, func(p *cf.Package) string { return p.GUID }))
-	return err
-}
-
-// credentialOf is what the registry of a docker droplet's image asks for.
-func (l *loader) credentialOf(d *cf.Droplet) cf.Credential {
-	if p := l.packages[d.PackageGUID]; p != nil {
-		return p.Credential
-	}
-	return cf.Credential{}
-}
-
 // loadRows reads what runs. The loop writes these rows itself, and is woken where
 // others do.
 func (l *loader) loadRows() error {
 	return l.tx.Unnoted(func() error {
-		actuals, err := store.ActualLRPs.All(l.tx)
+		actuals, err := store.ActualLRPs.Kept(l.tx)
 		if err != nil {
 			return err
 		}

@@ -84,12 +84,12 @@ func (l *loader) stale() error {
 
 // Apps gives what the apps of Cloud Foundry desire now.
 func (l *Loop) Apps(tx *store.Tx) ([]desire.App, error) {
-	return loadedApps(&loader{tx: tx, api: l.api})
+	return loadedApps(l.loader(tx))
 }
 
 // Tasks gives what Cloud Foundry's tasks and stagings run now, by GUID.
 func (l *Loop) Tasks(tx *store.Tx) (map[string]lrp.RunInfo, error) {
-	r := &loader{tx: tx, api: l.api}
+	r := l.loader(tx)
 	if err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.workOfBuilds, r.workOfTasks); err != nil {
 		return nil, err
 	}

@@ -123,7 +123,11 @@ func (l *loader) workOfTasks() error {
 	for _, t := range l.tasks {
 		droplets = append(droplets, t.DropletGUID)
 	}
-	if err := l.loadDroplets(droplets); err != nil {
+	rows, err := store.Droplets.By(l.tx, "guids", droplets...)
+	if err != nil {
+		return err
+	}
+	if err := l.addDroplets(rows); err != nil {
 		return err
 	}
 	for _, t := range l.tasks {

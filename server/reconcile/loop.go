@@ -62,7 +62,7 @@ type Loop struct {
 	release  releaser
 	wake     chan struct{}
 
-	revisions map[string]*cf.Revision // that the last look saw; of Run's goroutine
+	processes madeProcesses // of the last look; of Run's goroutine
 }
 
 // tick is Diego's convergence interval: how long a lost event goes unnoticed.
