@@ -40,8 +40,8 @@ func (r *resolution) context(g *group, j *job, i manifest.Instance) *erb.Context
 		az = i.AZ
 	}
 	return &erb.Context{
-		Properties: j.properties,
-		Links:      r.links.Of[link.Consumer{Group: g.Name, Job: j.Name}],
+		Properties: j.properties, Order: j.order,
+		Links: r.links.Of[link.Consumer{Group: g.Name, Job: j.Name}],
 		Spec: map[string]any{
 			"name": g.Name, "id": link.InstanceID(g.Name, j.Name, i.Index), "index": i.Index,
 			"az": az, "bootstrap": i.Index == 0, "address": address, "ip": ip, "deployment": r.m.Name, "networks": networks,

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/release"
+	"cupola/server/bosh/tree"
 )
 
 // visible are the properties that the templates of a job see: those that it
@@ -27,6 +29,20 @@ func visible(job release.Job, given map[string]any) (map[string]any, error) {
 		release.Set(seen, name, clone(v))
 	}
 	return seen, errors.Join(faults...)
+}
+
+// orderOf is the order in which the templates of a job find the keys of its properties, as
+// with BOSH: that of the spec, within values that of the manifest.
+func orderOf(job release.Job, given *manifest.Job) *tree.Order {
+	all := &tree.Order{}
+	for _, name := range job.Order {
+		of := job.Properties[name].Order
+		if v, err := value(given.Properties, name); err == nil && v != nil {
+			of = given.Order.At(name)
+		}
+		all.Put(name, of)
+	}
+	return all
 }
 
 // value is nil for what is not there.

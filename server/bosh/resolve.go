@@ -12,6 +12,7 @@ import (
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/redact"
 	"cupola/server/bosh/release"
+	"cupola/server/bosh/tree"
 )
 
 // Resolver makes Deployments.
@@ -68,7 +69,8 @@ type job struct {
 	version    string
 	release    release.Job
 	properties map[string]any
-	rendered   []Rendered // by instance
+	order      *tree.Order // of properties
+	rendered   []Rendered  // by instance
 }
 
 func (g *group) fault(j *job, err error) error {
@@ -143,6 +145,7 @@ func (r *resolution) link(context.Context) error {
 	r.links, fault = link.Resolve(in)
 	return errors.Join(fault, r.each(func(_ *group, j *job) (err error) {
 		j.properties, err = visible(j.release, j.Properties)
+		j.order = orderOf(j.release, j.Job)
 		r.literal = append(r.literal, redact.Texts(j.properties)...)
 		return err
 	}))

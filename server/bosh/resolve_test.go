@@ -312,3 +312,35 @@ func TestVisible(t *testing.T) {
 		t.Error("the release's own default has changed")
 	}
 }
+
+// TestOrderOfProperties has templates find properties in the order of the spec, and what is
+// in them in that of the manifest or of the default.
+func TestOrderOfProperties(t *testing.T) {
+	spec := "templates: {a.erb: a}\nproperties:\n  z.size: {default: 1}\n  b: {}\n  z.map: {default: {y: 1, x: 2}}\n  a: {default: {d: 1, c: 2}}\n"
+	const text = `
+name: d
+releases: [{name: nats, version: "26", url: ghcr.io/org/, stemcell: {os: SLE, version: 27.8}}]
+instance_groups:
+- name: one
+  jobs: [{name: nats, release: nats, properties: {b: {two: 2, one: {k: 1, j: 2}}, a: {q: 1, p: 2}, quarks: {bpm: {processes: []}}}}]
+- name: two
+  jobs: [{name: nats, release: nats, properties: {quarks: {bpm: {processes: []}}}}]
+`
+	var sent string
+	r := Resolver{Job: jobs(map[string]string{"a.erb": "<% 1 %>"}, map[string]string{"nats": spec}), Ruby: func(_ context.Context, _, input []byte) ([]byte, error) {
+		sent = string(input)
+		return []byte(strings.Repeat(`{"text":"eA=="}`+"\n", 2)), nil
+	}}
+	m, found := manifest.Parse([]byte(text))
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Resolve(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`{"z":{"size":1,"map":{"y":1,"x":2}},"b":{"two":2,"one":{"k":1,"j":2}},"a":{"q":1,"p":2}}`, `{"z":{"size":1,"map":{"y":1,"x":2}},"b":null,"a":{"d":1,"c":2}}`} {
+		if !strings.Contains(sent, want) {
+			t.Errorf("got %s; want %s", sent, want)
+		}
+	}
+}

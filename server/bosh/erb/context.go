@@ -2,6 +2,7 @@ package erb
 
 import (
 	"cupola/server/bosh/link"
+	"cupola/server/bosh/tree"
 )
 
 // Context is what the templates of a job see for one instance. Values are made
@@ -11,6 +12,7 @@ type Context struct {
 	// Properties are those that the job declares, nested by the dots of their
 	// names; nil are those without a value.
 	Properties map[string]any
+	Order      *tree.Order // in which templates find the keys of Properties
 	Links      map[string]link.Link
 }
 

@@ -122,12 +122,12 @@ func (r *request) add(t *Template) {
 
 func (r *request) context(c *Context) inContext {
 	return inContext{
-		Spec:       forRuby(c.Spec),
-		Properties: r.value(reflect.ValueOf(c.Properties), func() any { return forRuby(c.Properties) }),
+		Spec:       forRuby(c.Spec, nil),
+		Properties: r.value(reflect.ValueOf(c.Properties), func() any { return forRuby(c.Properties, c.Order) }),
 		Links: r.value(reflect.ValueOf(c.Links), func() any {
 			links := make(map[string]any, len(c.Links))
 			for name, l := range c.Links {
-				links[name] = forRuby(linkValues(l))
+				links[name] = forRuby(linkValues(l), nil)
 			}
 			return links
 		}),

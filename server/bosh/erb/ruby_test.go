@@ -5,6 +5,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"cupola/server/bosh/tree"
 )
 
 func TestRenderTellsWhatEndedRuby(t *testing.T) {
@@ -51,5 +55,26 @@ func TestRenderBoundsSimpleTemplates(t *testing.T) {
 	}
 	if _, err := Render(t.Context(), all[:60], nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestKeysInOrder has Ruby find the keys of maps in an order, and those that it does not
+// name after them.
+func TestKeysInOrder(t *testing.T) {
+	doc := &yaml.Node{}
+	if err := yaml.Unmarshal([]byte("zone: {b: 1, a: [{y: 1, x: 2}]}\nakey: 1\n"), doc); err != nil {
+		t.Fatal(err)
+	}
+	o := &tree.Order{}
+	o.Put("users.zoe", nil)
+	o.Put("map", tree.OrderOf(doc.Content[0]))
+	o.Put("users.adam", nil)
+	c := &Context{Spec: map[string]any{}, Order: o, Properties: map[string]any{
+		"users": map[string]any{"adam": 1, "zoe": 2, "bob": 3},
+		"map":   map[string]any{"zone": map[string]any{"a": []any{map[string]any{"x": 2, "y": 1}}, "b": 1.0}, "akey": 1, "0": 5},
+	}}
+	out, err := Render(t.Context(), []Template{{Text: []byte("<%= JSON.generate(p('users')) %> <%= JSON.generate(p('map')) %>"), Context: c}}, hostRuby(t))
+	if want := `{"zoe":2,"adam":1,"bob":3} {"zone":{"b":1.0,"a":[{"y":1,"x":2}]},"akey":1,"0":5}`; err != nil || string(out[0]) != want {
+		t.Errorf("got %s, %v; want %s", out, err, want)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"cupola/server/bosh/tree"
 )
 
 // text is v as Ruby's to_s writes it; false where that depends on the version
@@ -78,23 +80,49 @@ func float(f float64) string {
 }
 
 // forRuby is v such that Ruby's JSON reads from it what v is: a float stays one
-// though it has no fraction.
-func forRuby(v any) any {
+// though it has no fraction, and maps have their keys in an order.
+func forRuby(v any, o *tree.Order) any {
 	switch v := v.(type) {
 	case float64:
 		return json.Number(float(v))
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
-			list[i] = forRuby(item)
+			list[i] = forRuby(item, o.Key(strconv.Itoa(i)))
 		}
 		return list
 	case map[string]any:
-		m := make(map[string]any, len(v))
+		m := inOrder{tree.Sorted(v, o), make(map[string]any, len(v))}
 		for key, item := range v {
-			m[key] = forRuby(item)
+			m.values[key] = forRuby(item, o.Key(key))
 		}
 		return m
 	}
 	return v
+}
+
+// inOrder is a map whose JSON has the keys in an order, which is that of a Hash in Ruby.
+type inOrder struct {
+	keys   []string
+	values map[string]any
+}
+
+// MarshalJSON writes an object.
+func (m inOrder) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for n, key := range m.keys {
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(m.values[key])
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, name...), ':'), value...)
+	}
+	return append(out, '}'), nil
 }

@@ -14,6 +14,7 @@ type Job struct {
 	Consumes   map[string]Consume
 	Provides   map[string]Provide
 	Properties map[string]any // without the block of Quarks
+	Order      *tree.Order    // in which the document has the keys of Properties
 	Quarks     *Quarks        // nil when there is none
 	Addon      string         // the name of the addon that placed it, or ""
 
@@ -68,6 +69,7 @@ func job(o *object) *Job {
 	})
 	if props := o.in("properties"); props != nil {
 		j.Properties = tree.Sent(tree.Value(props.node)).(map[string]any)
+		j.Order = tree.OrderOf(props.node)
 		j.Quarks = quarksOf(props)
 		for _, name := range quarksNames {
 			delete(j.Properties, name)

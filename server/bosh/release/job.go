@@ -1,12 +1,17 @@
 package release
 
-import "io/fs"
+import (
+	"io/fs"
+
+	"cupola/server/bosh/tree"
+)
 
 // Job is a job of a release.
 type Job struct {
 	Name       string
 	Templates  []Template          // by Destination
 	Properties map[string]Property // by dotted name
+	Order      []string            // the names of Properties as the spec has them
 	Provides   []Provided
 	Consumes   []Consumed
 	Packages   []string
@@ -18,6 +23,7 @@ type Property struct {
 	// Default is nil for none; else made of nil, bool, int, int64, uint64,
 	// float64, string, []any and map[string]any.
 	Default any
+	Order   *tree.Order // of Default
 }
 
 // Provided is a link that a job offers.

@@ -12,6 +12,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cupola/server/bosh/tree"
 )
 
 const nats = `
@@ -68,9 +70,11 @@ func TestRead(t *testing.T) {
 		},
 		Provides: []Provided{{"nats", "nats", []string{"nats.port"}}},
 		Consumes: []Consumed{{"nats", "nats", true}},
+		Order:    []string{"nats.port", "nats.user", "nats.tls", "nats.nothing"},
 		Properties: map[string]Property{
-			"nats.port": {"The port", 4222}, "nats.user": {Description: "The user"}, "nats.nothing": {},
-			"nats.tls": {Default: map[string]any{"1": map[string]any{"true": []any{"a", "2001-02-03", ".inf", nil, 1.0}}}},
+			"nats.port": {Description: "The port", Default: 4222}, "nats.user": {Description: "The user"}, "nats.nothing": {},
+			"nats.tls": {Default: map[string]any{"1": map[string]any{"true": []any{"a", "2001-02-03", ".inf", nil, 1.0}}},
+				Order: &tree.Order{Keys: []string{"1"}, Within: map[string]*tree.Order{"1": {Keys: []string{"true"}}}}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

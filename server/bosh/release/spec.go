@@ -59,7 +59,10 @@ func ParseSpec(name string, text []byte) (Job, error) {
 	}
 	job := Job{Name: name, Provides: s.Provides, Consumes: s.Consumes, Packages: s.Packages, Properties: map[string]Property{}}
 	for key, p := range s.Properties {
-		job.Properties[key] = Property{p.Description, tree.Value(&p.Default)}
+		job.Properties[key] = Property{p.Description, tree.Value(&p.Default), tree.OrderOf(&p.Default)}
+	}
+	if names := tree.OrderOf(tree.Get(root, "properties")); names != nil {
+		job.Order = names.Keys
 	}
 	for source, destination := range s.Templates {
 		job.Templates = append(job.Templates, Template{Source: source, Destination: destination})
