@@ -70,6 +70,17 @@ func (g *group) selector() doc {
 	return doc{deploymentKey: g.r.names.Label(), groupKey: manifest.Sanitize(g.Name)}
 }
 
+// GroupOf names the instance group of a StatefulSet, which has one in each AZ; "" for what
+// is of none.
+func GroupOf(o Object) string {
+	labels := o.Map("metadata", "labels")
+	deployment, group := text(labels, deploymentKey), text(labels, groupKey)
+	if deployment == "" || group == "" {
+		return ""
+	}
+	return o.Text("metadata", "namespace") + "/" + deployment + "/" + group
+}
+
 // labels are those of a group's objects.
 func (g *group) labels() doc {
 	l := doc{}

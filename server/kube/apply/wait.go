@@ -19,7 +19,7 @@ const poll = time.Second
 // Wait waits until objects are ready, and calls tell on progress. It returns
 // an error that names the cause when a Job fails or ctx ends.
 func (c *Cluster) Wait(ctx context.Context, all []kube.Object, tell func(kube.Object, string)) error {
-	said := map[string]string{}
+	said, active := map[string]string{}, map[string]bool{}
 	waiting := slices.Clone(all)
 	for {
 		var rest []kube.Object
@@ -28,7 +28,7 @@ func (c *Cluster) Wait(ctx context.Context, all []kube.Object, tell func(kube.Ob
 			if err != nil && ctx.Err() == nil {
 				return err
 			}
-			s := stateOf(is)
+			s := stateOf(is, active)
 			if s.err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", named(o), s.err), c.waitReason(o))
 			}
@@ -67,13 +67,18 @@ type state struct {
 	err   error  // it never will be
 }
 
-func stateOf(o kube.Object) state {
+// stateOf returns the state of an object. active are the groups that were seen with an
+// active pod; it is noted there.
+func stateOf(o kube.Object, active map[string]bool) state {
 	if o == nil {
 		return state{text: "gone"}
 	}
 	switch o.Kind() {
 	case "StatefulSet":
-		return statefulSet(o)
+		if o.Text("spec", "updateStrategy", "type") == "OnDelete" {
+			return activePassive(o, active)
+		}
+		return replicas(o, o.Number("spec", "replicas")-o.Number("spec", "updateStrategy", "rollingUpdate", "partition"))
 	case "Deployment":
 		return replicas(o, o.Number("spec", "replicas"))
 	case "Job":
@@ -82,12 +87,18 @@ func stateOf(o kube.Object) state {
 	return state{ready: true}
 }
 
-func statefulSet(o kube.Object) state {
-	if o.Text("spec", "updateStrategy", "type") == "OnDelete" { // one is active; it is updated by hand
-		n, none := o.Number("status", "readyReplicas"), o.Number("spec", "replicas") == 0
-		return state{seen(o) && (n > 0 || none), fmt.Sprintf("%d active", n), nil}
+// activePassive is the state of a StatefulSet of a group with one active pod, which may be
+// that of another AZ: passive pods are never ready. It is updated by hand.
+func activePassive(o kube.Object, active map[string]bool) state {
+	n, want, there := o.Number("status", "readyReplicas"), o.Number("spec", "replicas"), o.Number("status", "replicas")
+	group := kube.GroupOf(o)
+	if seen(o) && n > 0 && group != "" {
+		active[group] = true
 	}
-	return replicas(o, o.Number("spec", "replicas")-o.Number("spec", "updateStrategy", "rollingUpdate", "partition"))
+	if n == 0 && want > 0 && active[group] {
+		return state{seen(o) && there >= want, fmt.Sprintf("%d of %d there, all passive", there, want), nil}
+	}
+	return state{seen(o) && (n > 0 || want == 0), fmt.Sprintf("%d active", n), nil}
 }
 
 // replicas is the state of what has replicas, some of which are updated.

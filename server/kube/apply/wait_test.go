@@ -34,13 +34,37 @@ func TestState(t *testing.T) {
 		{"kind: Job\nstatus: {conditions: [{type: Failed, status: 'True', message: no}]}\n", false, "", "it has failed: no"},
 		{"kind: Deployment\nspec: {replicas: 2}\nstatus: {updatedReplicas: 2, availableReplicas: 1}\n", false, "1 of 2 ready, 2 updated", ""},
 	} {
-		s := stateOf(object(t, test.object))
+		s := stateOf(object(t, test.object), map[string]bool{})
 		if fault := fmt.Sprint(s.err); s.ready != test.ready || s.text != test.text || s.err != nil && fault != test.err || s.err == nil && test.err != "" {
 			t.Errorf("%s\ngot %+v", test.object, s)
 		}
 	}
-	if s := stateOf(nil); s.ready || s.text != "gone" {
+	if s := stateOf(nil, nil); s.ready || s.text != "gone" {
 		t.Errorf("of nothing: got %+v", s)
+	}
+}
+
+// TestActiveInAnotherAZ has a group with one active pod, in one of two AZs.
+func TestActiveInAnotherAZ(t *testing.T) {
+	set := func(deployment, az string, ready, there int) kube.Object {
+		return object(t, fmt.Sprintf("kind: StatefulSet\nmetadata: {name: db-%s, namespace: n, generation: 1, labels: {quarks.cloudfoundry.org/deployment-name: %s, quarks.cloudfoundry.org/instance-group-name: db}}\n"+
+			"spec: {replicas: 1, updateStrategy: {type: OnDelete}}\nstatus: {observedGeneration: 1, replicas: %d, readyReplicas: %d}\n", az, deployment, there, ready))
+	}
+	active := map[string]bool{}
+	for _, test := range []struct {
+		set   kube.Object
+		ready bool
+		text  string
+	}{
+		{set("a", "z1", 0, 1), false, "0 active"},
+		{set("a", "z2", 1, 1), true, "1 active"},
+		{set("a", "z1", 0, 1), true, "1 of 1 there, all passive"},
+		{set("a", "z1", 0, 0), false, "0 of 1 there, all passive"},
+		{set("b", "z1", 0, 1), false, "0 active"}, // of another deployment
+	} {
+		if s := stateOf(test.set, active); s.ready != test.ready || s.text != test.text {
+			t.Errorf("%s of %s: got %+v; want %v, %q", test.set.Name(), kube.GroupOf(test.set), s, test.ready, test.text)
+		}
 	}
 }
 
