@@ -13,32 +13,22 @@ import (
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
+	"cupola/server/bosh/director"
+	"cupola/store/cf"
 )
 
 // writeTaskEvents prints the events of a task as the director's event log has them.
 func writeTaskEvents(e *command.Env, t boshTask) error {
-	type key struct{ stage, subject string }
-	indices, totals := map[key]int{}, map[string]int{}
-	for _, v := range t.Events {
-		if k := (key{v.Stage, v.Subject}); indices[k] == 0 {
-			totals[v.Stage]++
-			indices[k] = totals[v.Stage]
-		}
+	events := make([]*cf.BOSHTaskEvent, len(t.Events))
+	for n, v := range t.Events {
+		events[n] = &cf.BOSHTaskEvent{Resource: cf.Resource{CreatedAt: v.At}, Stage: v.Stage, Subject: v.Subject, State: v.State, Detail: v.Detail}
 	}
-	encoder := json.NewEncoder(e.Out)
-	for _, v := range t.Events {
-		line := capi.Doc{"time": v.At.Unix(), "stage": v.Stage, "tags": []string{}, "total": totals[v.Stage], "task": v.Subject, "index": indices[key{v.Stage, v.Subject}], "state": v.State, "progress": 100}
-		switch v.State {
-		case "started":
-			line["progress"] = 0
-		case "failed":
-			line["data"] = capi.Doc{"error": v.Detail}
-		}
-		if err := encoder.Encode(line); err != nil {
-			return err
-		}
+	text, err := director.EventLog(&cf.BOSHTask{State: cf.BOSHTaskState(t.State), Result: t.Result, EndedAt: t.EndedAt}, events)
+	if err != nil {
+		return err
 	}
-	return nil
+	_, err = e.Out.Write(text)
+	return err
 }
 
 // writeTaskResult prints what came of a task: how errands ended as JSON, one a line, and
