@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"cupola/runtime/lrp"
 )
@@ -20,7 +21,7 @@ func hostname(guid string) string {
 // find others'.
 func (b *build) systemFiles() []lrp.File {
 	name := hostname(b.guid())
-	hosts := fmt.Sprintf("127.0.0.1 localhost\n::1 localhost\n%s %s\n", b.net.Address, name)
+	hosts := fmt.Sprintf("127.0.0.1 localhost\n::1 localhost\n%s %s\n", b.net.Address, strings.Join(append([]string{name}, b.full.Hostnames...), " "))
 	return []lrp.File{
 		{Path: "/etc/hosts", Content: []byte(hosts)},
 		{Path: "/etc/hostname", Content: []byte(name + "\n")},

@@ -24,6 +24,9 @@ type RunInfo struct {
 	// AddressMark stands for the container's address in Trees, and in arguments and
 	// environments of its processes. "" is none.
 	AddressMark string
+	// Hostnames are further names of the container's own address, which its /etc/hosts has:
+	// it finds itself by them before others may find it in DNS.
+	Hostnames []string
 
 	Env      []EnvVar // later entries win
 	Setup    Action   // before all else; a failure ends the container

@@ -10,6 +10,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/bpm"
+	"cupola/server/bosh/manifest"
 )
 
 // Instance is a spec, and what the instance is known by.
@@ -72,13 +73,18 @@ func limit(run *lrp.RunInfo, p *Process) {
 	run.MemoryMB, run.CPUWeight, run.CPUs, run.MaxPids = p.MemoryMB, cpuWeight(p.CPUs), p.CPUs, int(p.Limits.Processes)
 }
 
+// clusterSuffix ends the long form of names, as on Kubernetes.
+const clusterSuffix = ".default.svc.cluster.local"
+
 // container is what all containers of a job have.
 func (i Instance) container(j *Job) lrp.RunInfo {
+	own := manifest.Names{Deployment: i.Deployment}.Service(i.Group, i.Index)
 	return lrp.RunInfo{
 		RootFS: j.Image, ImageUsername: j.ImageUsername, ImagePassword: j.ImagePassword, CachedDependencies: j.packages(),
 		Trees: []lrp.Tree{{Path: bpm.JobDir(j.Name), Files: j.Files}}, AddressMark: bpm.AddressMark,
-		Pod:    "bosh." + i.GUID,
-		DiskMB: i.dataMB(), LogRateLimitByte: -1,
+		Hostnames: []string{own, own + clusterSuffix},
+		Pod:       "bosh." + i.GUID,
+		DiskMB:    i.dataMB(), LogRateLimitByte: -1,
 		Egress: i.Egress, EgressGroup: i.EgressGroup, PolicyGroup: i.Owner,
 		Constraint: lrp.Constraint{Require: i.Require},
 		Log:        lrp.LogTarget{GUID: i.Owner, Instance: strconv.Itoa(i.Index), Tags: i.tags(j)},

@@ -154,3 +154,12 @@ func TestHookAsBPM(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestOwnName has a container find its instance's name from the start: DNS has only
+// instances that are ready.
+func TestOwnName(t *testing.T) {
+	got := instance(Process{}).Desired()[0].Hostnames
+	if diff := cmp.Diff([]string{"nats-nats-0", "nats-nats-0.default.svc.cluster.local"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
