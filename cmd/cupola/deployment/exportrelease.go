@@ -21,7 +21,7 @@ type exportReleaseCmd struct {
 	Dir      string   `help:"The directory that the tarball is written to." default:"." placeholder:"DIR"`
 }
 
-// Run compiles a release, and writes its tarball.
+// Run asks the daemon to compile a release of a deployment, and downloads its tarball.
 func (c *exportReleaseCmd) Run(e *command.Env) error {
 	name, version, ok := strings.Cut(c.Release, "/")
 	if !ok || name == "" || version == "" {
