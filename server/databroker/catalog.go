@@ -28,7 +28,7 @@ type plan struct {
 
 // services are all that can be offered. Each is described in the file of its engine.
 func services() []service {
-	return []service{postgresService(), mysqlService(), redisService(), smtpService(), filesService()}
+	return []service{postgresService(), mysqlService(), redisService(), natsService(), smtpService(), filesService()}
 }
 
 func plans() []plan {

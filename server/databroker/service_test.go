@@ -11,7 +11,7 @@ import (
 )
 
 // TestServicesAreWhole looks at all that a service has: its engine's file, its line in
-// services, and the two texts that name it.
+// services, and the three texts that name it.
 func TestServicesAreWhole(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/services.md")
 	if err != nil {
@@ -20,6 +20,13 @@ func TestServicesAreWhole(t *testing.T) {
 	config, err := os.ReadFile("../config/config.go")
 	if err != nil {
 		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "`" + strings.Join(Names(), "`, `") + "`"; !strings.Contains(string(readme), "services of the built-in broker: "+want) {
+		t.Errorf("README.md does not name %s for --data-services", want)
 	}
 	help := regexp.MustCompile(`Services of the built-in broker: ([a-z, ]+);`).FindSubmatch(config)
 	if help == nil || !slices.Equal(strings.Split(string(help[1]), ", "), Names()) {
@@ -75,7 +82,7 @@ func TestPackages(t *testing.T) {
 		{"debian12", []string{"redis"}, []string{"redis-server"}, ""},
 		{"jammy", []string{"mysql", "redis"}, []string{"mariadb-server-core-10.6", "mariadb-client-10.6", "redis-server"}, ""},
 		{"debian12", []string{"files"}, nil, `invalid --services "files"`},
-		{"debian12", []string{"oracle"}, nil, `invalid --services "oracle": choose of postgres, mysql, redis, smtp`},
+		{"debian12", []string{"oracle"}, nil, `invalid --services "oracle": choose of postgres, mysql, redis, nats, smtp`},
 		{"lenny", nil, nil, `invalid --suite "lenny"`},
 	} {
 		got, _, err := Packages(c.suite, c.names)
