@@ -110,15 +110,15 @@ func (l *loader) loadOwners() (err error) {
 	return err
 }
 
-func (l *loader) appsAtWork() []string {
-	var guids []string
+// appsAtWork are apps with something to run once, which are not started.
+func (l *loader) appsAtWork() (guids []string) {
 	for _, b := range l.builds {
 		guids = append(guids, b.AppGUID)
 	}
 	for _, t := range l.tasks {
 		guids = append(guids, t.AppGUID)
 	}
-	return guids
+	return slices.DeleteFunc(guids, func(guid string) bool { return l.apps[guid] != nil })
 }
 
 // loadApps reads the apps that have something to run, and where they live.
@@ -128,11 +128,14 @@ func (l *loader) loadApps() error {
 	if err != nil {
 		return err
 	}
+	for _, a := range started {
+		l.apps[a.GUID] = a
+	}
 	atWork, err := store.Apps.By(l.tx, "guids", l.appsAtWork()...)
 	if err != nil {
 		return err
 	}
-	for _, a := range slices.Concat(started, atWork) {
+	for _, a := range atWork {
 		l.apps[a.GUID] = a
 	}
 	var spaces, orgs []string

@@ -17,20 +17,32 @@ import (
 // Parents come first.
 type Rows struct{ Puts, Deletes []func(*store.Tx) error }
 
-// Derived writes at random. It wants what read derived to equal the function of the
-// rows after each write, though it runs again only when what it read is stale, as
-// store.Derive has it. fresh is read without what earlier runs of that kept. rows
-// gives a version of the rows of a name, of which 0 makes all of them count.
+// Derived writes each row of each version alone, and then at random. It wants what read
+// derived to equal the function of the rows after each write, though it runs again only
+// when what it read is stale, as store.Derive has it. fresh is read without what earlier
+// runs of that kept. rows gives a version of the rows of a name, of which 0 makes all of
+// them count.
 func Derived[T any](t *testing.T, s *store.Store, read, fresh func(*store.Tx) (T, error), rows func(name string, version int) Rows) {
 	t.Helper()
 	r := s.Reads()
 	defer r.Close()
 	d := &derived[T]{s: s, r: r, read: read, fresh: fresh}
+	begin := func(t fataler) {
+		t.Helper()
+		for _, n := range []string{"a", "b"} {
+			d.check(t, func(tx *store.Tx) error { return all(tx, rows(n, 0).Puts) })
+		}
+	}
+	for version := range 3 {
+		one := rows("a", version)
+		for _, write := range slices.Concat(one.Puts, one.Deletes) {
+			begin(t)
+			d.check(t, write)
+		}
+	}
 	writes := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		for _, n := range []string{"a", "b"} {
-			d.check(rt, func(tx *store.Tx) error { return all(tx, rows(n, 0).Puts) })
-		}
+		begin(rt)
 		for range 25 {
 			writes++
 			one := rows(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "name"), rapid.IntRange(0, 2).Draw(rt, "version"))
@@ -49,8 +61,15 @@ type derived[T any] struct {
 	runs        int
 }
 
+type fataler interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
+
 // check writes, and compares.
-func (d *derived[T]) check(rt *rapid.T, write func(*store.Tx) error) {
+func (d *derived[T]) check(rt fataler, write func(*store.Tx) error) {
+	rt.Helper()
 	if err := d.s.Write(context.Background(), write); err != nil && !refused(err) {
 		rt.Fatal(err)
 	}
