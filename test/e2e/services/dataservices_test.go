@@ -113,13 +113,14 @@ func notesOutlive(d *e2e.Daemon) {
 	d.T.Logf("%d notes, none lost", kept)
 }
 
-// killDatabase kills the first process of a database's container, and with it
-// all others. The script that it runs has mark.
+// killDatabase kills the group of processes that a database's container runs: what the
+// shell alone leaves behind would answer until the next daemon removes it. The script has
+// mark.
 func killDatabase(d *e2e.Daemon, mark string) {
 	d.T.Helper()
 	e2e.Eventually(d.T, time.Minute, func() string {
 		for _, pid := range databasePIDs(d, mark) {
-			if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			if syscall.Kill(-pid, syscall.SIGKILL) == nil {
 				return ""
 			}
 		}
