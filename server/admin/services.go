@@ -6,6 +6,7 @@ import (
 
 	"cupola/server/admin/steps"
 	"cupola/server/databroker"
+	"cupola/server/datadir"
 	"cupola/server/doctor"
 )
 
@@ -21,6 +22,6 @@ func CheckServices(ctx context.Context, dataDir string) []doctor.Result {
 	if len(missing) == 0 {
 		return nil
 	}
-	return []doctor.Result{{Name: "services", Level: doctor.Warn, Fix: databroker.PrepareCommand(missing...),
+	return []doctor.Result{{Name: "services", Level: doctor.Warn, Fix: databroker.PrepareCommand(missing...) + datadir.Flag(dataDir),
 		Detail: "services of --data-services whose programs the stack " + databroker.Stack + " lacks: " + strings.Join(missing, ", ")}}
 }

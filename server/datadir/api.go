@@ -56,9 +56,14 @@ func CheckRuns(dataDir string) error {
 	if _, runs := doctor.DaemonOf(dataDir); runs || os.Geteuid() != 0 {
 		return nil
 	}
-	with := ""
-	if dataDir != Default {
-		with = " --data-dir " + dataDir
+	return fmt.Errorf("no daemon runs on %s: start it with 'sudo cupola serve%s', or name another one's directory with --data-dir, or its API with --api", dataDir, Flag(dataDir))
+}
+
+// Flag is what commands in messages need at their end to be about a data directory; "" for
+// the default one.
+func Flag(dataDir string) string {
+	if dataDir == Default {
+		return ""
 	}
-	return fmt.Errorf("no daemon runs on %s: start it with 'sudo cupola serve%s', or name another one's directory with --data-dir, or its API with --api", dataDir, with)
+	return " --data-dir " + dataDir
 }

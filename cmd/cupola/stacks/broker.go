@@ -10,6 +10,7 @@ import (
 	"cupola/server/admin"
 	"cupola/server/admin/stack"
 	"cupola/server/databroker"
+	"cupola/server/datadir"
 )
 
 // BrokerCmd is cupola broker.
@@ -38,7 +39,7 @@ func (c *brokerPrepareCmd) Run(e *command.Env) error {
 	if err != nil {
 		return command.Interrupted(e, err)
 	}
-	fmt.Fprintf(e.Out, "Built the stack %s: %s, with %s\n  rebuild it with   sudo cupola broker prepare --lock %s\n", info.Name, command.BytesText(info.Bytes), strings.Join(info.Services, ", "), info.Lock)
+	fmt.Fprintf(e.Out, "Built the stack %s: %s, with %s\n  rebuild it with   sudo cupola broker prepare --lock %s%s\n", info.Name, command.BytesText(info.Bytes), strings.Join(info.Services, ", "), info.Lock, datadir.Flag(c.DataDir))
 	return nil
 }
 
@@ -64,7 +65,7 @@ func (c *brokerStatusCmd) Run(e *command.Env) error {
 	for _, s := range status.Services {
 		prepared := "yes"
 		if !s.Prepared {
-			prepared = "no: " + e.Called(databroker.PrepareCommand(s.Name))
+			prepared = "no: " + e.Called(databroker.PrepareCommand(s.Name)) + datadir.Flag(c.DataDir)
 		}
 		fmt.Fprintf(t, "%s\t%s\n", s.Name, prepared)
 	}

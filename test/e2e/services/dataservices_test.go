@@ -52,10 +52,10 @@ func refusedWithoutStack(d *e2e.Daemon) {
 	if err == nil || !strings.Contains(err.Error(), "cupola broker prepare --services postgres") {
 		d.T.Errorf("got %v; want to be told what is missing", err)
 	}
-	if out, err := d.Run("broker", "status", "--data-dir", d.Dir); err != nil || !strings.Contains(out, "prepare --services mysql") {
+	if out, err := d.Run("broker", "status", "--data-dir", d.Dir); err != nil || !strings.Contains(out, "prepare --services mysql --data-dir "+d.Dir+"\n") {
 		d.T.Errorf("broker status: got %s, %v; want the command that prepares mysql", out, err)
 	}
-	if out, _ := d.Run("doctor", "--data-dir", d.Dir); !strings.Contains(out, "prepare --services postgres,mysql,redis,nats,smtp\n") {
+	if out, _ := d.Run("doctor", "--data-dir", d.Dir); !strings.Contains(out, "prepare --services postgres,mysql,redis,nats,smtp --data-dir "+d.Dir+"\n") {
 		d.T.Errorf("doctor: got %s; want the command that prepares what is missing", out)
 	}
 }
