@@ -116,7 +116,7 @@ export default function Service({ params: { guid } }) {
 // How large the data of an instance of the built-in broker is, which administrators may ask.
 function DataSize({ guid }) {
   const all = useResource(signal => operate('broker/status', {}, undefined, signal), [guid]);
-  const found = all.data?.find(i => i.GUID === guid);
+  const found = all.data?.Instances.find(i => i.GUID === guid);
   return found && html`<div><dt>Data on disk</dt><dd>${bytes(found.UsedBytes)}</dd></div>`;
 }
 
