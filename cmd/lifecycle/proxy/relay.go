@@ -16,12 +16,13 @@ const dialTime = 5 * time.Second
 // idle_timeout of connections).
 const quietTime = time.Hour
 
-// client serves one client. An error ends its connection and is not reported: the only
-// log here is the app's.
-func (p *proxy) client(conn *net.TCPConn) {
+// client serves one client, and calls shaken once the handshake is over. An error ends its
+// connection and is not reported: the only log here is the app's.
+func (p *proxy) client(conn *net.TCPConn, shaken func()) {
 	defer p.leave()
 	defer conn.Close()
 	secure, app, err := p.greet(conn)
+	shaken()
 	if app != nil {
 		defer app.Close()
 	}
@@ -34,7 +35,6 @@ func (p *proxy) client(conn *net.TCPConn) {
 
 // greet shakes hands with a client, and connects to the app.
 func (p *proxy) greet(conn *net.TCPConn) (secure *tls.Conn, app *net.TCPConn, err error) {
-	defer p.handshakes.begin(conn)()
 	now, err := p.settings.current()
 	if err != nil {
 		return nil, nil, err

@@ -76,7 +76,7 @@ func (p *proxy) accept(l *net.TCPListener) error {
 		case err == nil:
 			p.come()
 			p.slots <- struct{}{}
-			go p.client(conn)
+			go p.client(conn, p.handshakes.begin(conn)) // begun here, so in the order in which they came
 			continue
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil
