@@ -61,16 +61,12 @@ func (m *mailsCmd) Run(e *command.Env) error {
 
 // show writes a mail. On a terminal, what would control it is left out.
 func (m *mailsCmd) show(e *command.Env, c *capi.Client, guid, id string) error {
-	req, err := http.NewRequestWithContext(e.Ctx, http.MethodGet, c.URL(path(guid)+"/mails/"+url.PathEscape(id)), nil)
+	body, err := c.Download(e.Ctx, path(guid)+"/mails/"+url.PathEscape(id))
 	if err != nil {
 		return err
 	}
-	res, err := c.Send(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	content, err := io.ReadAll(res.Body)
+	defer body.Close()
+	content, err := io.ReadAll(body)
 	if err != nil {
 		return err
 	}

@@ -157,20 +157,16 @@ func (d *downloadCmd) Run(e *command.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(e.Ctx, http.MethodGet, c.URL("/v1/service_backups/"+url.PathEscape(d.Backup)+"/download"), nil)
+	body, err := c.Download(e.Ctx, "/v1/service_backups/"+url.PathEscape(d.Backup)+"/download")
 	if err != nil {
 		return err
 	}
-	res, err := c.Send(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
+	defer body.Close()
 	f, err := os.OpenFile(d.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, res.Body)
+	n, err := io.Copy(f, body)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(d.File))
 	}

@@ -148,6 +148,19 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 	return c.Do(req, out)
 }
 
+// Download returns the content that a path has. Close it.
+func (c *Client) Download(ctx context.Context, path string) (io.ReadCloser, error) {
+	req, err := c.request(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.Send(req)
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}
+
 func (c *Client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var r io.Reader
 	if body != nil {

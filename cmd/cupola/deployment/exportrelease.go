@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,15 +56,11 @@ func (c *exportReleaseCmd) Run(e *command.Env) error {
 // downloadFile writes an answer of the API to a file, which is there only when it is
 // whole.
 func downloadFile(e *command.Env, api *capi.Client, from, path string) (err error) {
-	req, err := http.NewRequestWithContext(e.Ctx, http.MethodGet, api.URL(from), http.NoBody)
+	body, err := api.Download(e.Ctx, from)
 	if err != nil {
 		return err
 	}
-	res, err := api.Send(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
+	defer body.Close()
 	f, err := os.CreateTemp(filepath.Dir(path), ".cupola-")
 	if err != nil {
 		return err
@@ -75,7 +70,7 @@ func downloadFile(e *command.Env, api *capi.Client, from, path string) (err erro
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	if _, err := io.Copy(f, res.Body); err != nil {
+	if _, err := io.Copy(f, body); err != nil {
 		return errors.Join(fmt.Errorf("download %s: %w", path, err), f.Close())
 	}
 	if err := errors.Join(f.Chmod(0o644), f.Close()); err != nil {
