@@ -14,7 +14,12 @@ import (
 
 // WriteTar writes the programs as the layer of an image, at contract.ProgramDir with links in contract.LifecycleDir:
 // equal bytes for equal builds of the daemon.
-func WriteTar(w io.Writer) error {
+func WriteTar(w io.Writer) error { return writeTar(w, inImages()) }
+
+// WriteStagerTar is WriteTar with what stages an app in a pod.
+func WriteStagerTar(w io.Writer) error { return writeTar(w, append(inImages(), "fetch")) }
+
+func writeTar(w io.Writer, names []string) error {
 	t := tar.NewWriter(w)
 	place, shown := strings.TrimPrefix(contract.ProgramDir, "/"), strings.TrimPrefix(contract.LifecycleDir, "/")
 	for _, dir := range []struct {
@@ -25,7 +30,7 @@ func WriteTar(w io.Writer) error {
 			return err
 		}
 	}
-	for _, name := range inImages() {
+	for _, name := range names {
 		if err := writeProgram(t, path.Join(place, name), name); err != nil {
 			return err
 		}
@@ -35,7 +40,7 @@ func WriteTar(w io.Writer) error {
 		links[path.Join(place, name)] = target
 		links[path.Join(shown, name)] = path.Join(contract.ProgramDir, target)
 	}
-	for _, name := range inImages() {
+	for _, name := range names {
 		links[path.Join(shown, name)] = path.Join(contract.ProgramDir, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(links)) {

@@ -22,7 +22,7 @@ type Config struct {
 	Kubernetes []string  `help:"Add a cell that is a namespace of a Kubernetes cluster, as NAME=KUBECONFIG[,context=C][,namespace=N][,zone=Z], or NAME=in-cluster[,…] where the daemon is a pod of it; only what requires the tag NAME runs on it. A preview. May be repeated." placeholder:"NAME=FILE" sep:"none" env:"CUPOLA_KUBERNETES"`
 	Providers  []string  `name:"rootfs-providers" help:"Providers of further root filesystems: docker, oci; by default both." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
 
-	KubernetesRegistry string `help:"Address of this machine at which the nodes of --kubernetes pull images of droplets, by TLS with a certificate of cupola's CA; without it, they run docker apps alone. A preview." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY"`
+	KubernetesRegistry string `help:"Address of this machine at which the nodes of --kubernetes pull images of droplets, and the pods that stage apps get and leave files, by TLS with a certificate of cupola's CA; without it, they run docker apps alone. A preview." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY"`
 
 	Clusters []Cluster `kong:"-"` // those of Kubernetes; Normalize reads them
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"cupola/runtime/lrp"
 	"cupola/server/cells"
@@ -50,12 +52,33 @@ func (e *Executor) openPulls(ctx context.Context, dir string) error {
 		of.RootFS = e.machine.RootFS(of.RootFS)
 		image, err := e.Images.PackRoot(ctx, of, tell)
 		return image.Digest, err
+	}, Open: e.openInput, Keep: func(ctx context.Context, r io.Reader) (lrp.Blob, error) {
+		b, err := e.Blobs.Put(ctx, r)
+		return lrp.Blob{Digest: b.Digest, Size: b.Size}, err
+	}, CA: func() ([]byte, error) {
+		ca, err := e.Dir.Authority()
+		if err != nil {
+			return nil, err
+		}
+		return ca.Trust(), nil
 	}}
 	if err := pulls.Listen(ctx, e.KubernetesRegistry, dir); err != nil {
 		return fmt.Errorf("%w: give another address with --kubernetes-registry", err)
 	}
 	e.Pulls = pulls
 	return nil
+}
+
+// openInput opens an archive for a staging in a pod.
+func (e *Executor) openInput(source string) (*os.File, error) {
+	if digest, ok := strings.CutPrefix(source, lrp.LayerScheme); ok {
+		path, err := e.Roots.Images.BlobPath(digest)
+		if err != nil {
+			return nil, err
+		}
+		return os.Open(path)
+	}
+	return e.Blobs.Open(strings.TrimPrefix(source, lrp.BlobScheme))
 }
 
 // Cells are all cells: the parts of this machine, and clusters.

@@ -56,11 +56,14 @@ func (i Images) request(rootFS string, layers []lrp.Layer) (packed.Request, erro
 const tellAfter = time.Second
 
 // PackRoot makes an image of what a container of this machine would have for its root: its stack or image with its layers, and
-// the programs of the lifecycle. It tells of each layer that takes more than a moment.
+// the programs of the lifecycle; of a staging, also what stages. It tells of each layer that takes more than a moment.
 func (i Images) PackRoot(ctx context.Context, of lrp.RunInfo, tell func(what string)) (registry.Image, error) {
 	r, err := i.request(of.RootFS, of.Layers)
 	if err != nil {
 		return registry.Image{}, err
+	}
+	if of.ResultFile != "" {
+		r.Own = packed.Archive{Name: "stager", Write: lifecycle.WriteStagerTar}
 	}
 	begun, told := map[string]time.Time{}, map[string]bool{}
 	r.Progress = func(what string, _, _ int64) {

@@ -24,6 +24,7 @@ const (
 	indexKey       = instancePrefix + "index"
 	egressKey      = instancePrefix + "egress" // what a pod may connect to
 	policyKey      = instancePrefix + "policy-group"
+	stagesKey      = instancePrefix + "stages" // of a pod that stages an app
 	recordKey      = instancePrefix + "container"
 )
 
@@ -34,6 +35,8 @@ type InstanceOptions struct {
 	Owner     string // of the daemon's data directory; a valid label
 	// Image is what the pod runs instead of the container's root and layers; nil where it is the root itself.
 	Image *PackedImage
+	// Stager is where a staging gets what it needs; nil where the cell stages nothing.
+	Stager *Stager
 }
 
 // PackedImage is an image of a container's root and layers, in a registry that nodes reach.
@@ -53,6 +56,7 @@ type Record struct {
 	Pulls       bool              // there are credentials of the image's registry
 	Packed      bool              // the image was made of a root here, and has cupola's programs
 	Sources     map[string]string // of the log, by the container of the pod
+	Inputs      []string          // of a staging: what its stager may download
 }
 
 // RenderedInstance is a container as Kubernetes objects.
@@ -67,10 +71,13 @@ type RenderedInstance struct {
 // "restricted". The error says what of the container no pod can do.
 func Instance(c lrp.Container, o InstanceOptions) (RenderedInstance, error) {
 	p := &instancePod{Container: c, o: o}
+	if Stages(c) && o.Stager != nil {
+		p.Container = o.Stager.staging(c)
+	}
 	if err := p.check(); err != nil {
 		return RenderedInstance{}, err
 	}
-	p.record = Record{Container: recorded(c).container(), FilesDigest: lrp.FilesDigest(c.AllFiles()), Pulls: p.image.Password != "", Packed: o.Image != nil, Sources: map[string]string{}}
+	p.record = Record{Container: recorded(c).container(), FilesDigest: lrp.FilesDigest(c.AllFiles()), Pulls: p.image.Password != "", Packed: o.Image != nil, Sources: map[string]string{}, Inputs: inputsOf(c)}
 	for n, r := range p.runs {
 		p.record.Sources[containerName(n)] = cmp.Or(r.LogSource, c.Log.Source)
 	}
@@ -111,7 +118,8 @@ func (p *instancePod) check() (err error) {
 		{!p.Setup.IsZero() || !p.Monitor.IsZero(), "a setup or monitor action"},
 		{len(p.Trees) > 0 || p.AddressMark != "" || p.Pod != "", "the instances of BOSH deployments"},
 		{len(p.Volumes) > 0, "volumes of this machine"},
-		{p.ResultFile != "", "a result file"},
+		{p.ResultFile != "" && !Stages(p.Container), "a result file"},
+		{Stages(p.Container) && (p.o.Stager == nil || p.o.Image == nil), "stagings without --kubernetes-registry"},
 		{p.Privileged, "privileged containers"},
 		{len(p.Checks.Liveness) > 1 || len(p.Checks.Readiness) > 1 || len(p.Checks.Active) > 0, "several checks of one kind"},
 	} {
@@ -206,6 +214,9 @@ func (p *instancePod) meta(name string) doc {
 	labels[egressKey] = groups.Egress
 	if groups.Policy != "" {
 		labels[policyKey] = groups.Policy
+	}
+	if Stages(p.Container) {
+		labels[stagesKey] = "true"
 	}
 	if p.Kind == lrp.KindInstance {
 		labels[indexKey] = strconv.Itoa(p.Index)

@@ -51,6 +51,12 @@ func TestInstance(t *testing.T) {
 			c.RootFS, c.Layers = "preloaded:debian12", []lrp.Layer{{Source: lrp.Blobbed(strings.Repeat("ef", 32)), Dest: "/home/vcap"}}
 			c.Action = lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./web", "{}"}, Dir: "/home/vcap", User: "vcap"}.Action()
 		},
+		"staging": func(c *lrp.Container) {
+			c.Kind, c.Domain, c.Index, c.ProcessGUID, c.Ports, c.Checks = lrp.KindTask, lrp.DomainStaging, 0, "", nil, lrp.CheckDefinition{}
+			c.RootFS, c.ResultFile, c.Log.Source, c.EgressGroup = "preloaded:debian12", "/tmp/result.json", "STG", "staging/3cb93aaf-7d9c-4e1e-9a36-0cb1a6d2b111"
+			c.Action = lrp.Serial(lrp.Download{Source: lrp.Blobbed("ab"), To: "/tmp/app", Artifact: "app package"}.Action(), lrp.Tried(lrp.Download{Source: lrp.ImageLayer("cd"), To: "/tmp/bp"}.Action()),
+				lrp.Run{Path: "/tmp/lifecycle/builder", Env: []lrp.EnvVar{{Name: "BUILDPACK_URL", Value: "https://joe:s3cret@example.com"}}}.Action(), lrp.Upload{From: "/tmp/droplet", To: "blob:droplet"}.Action())
+		},
 		"health": func(c *lrp.Container) {
 			c.Checks = lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckHTTP, Port: 9000, TLS: true, Host: "shop", Headers: []lrp.Header{{Name: "A", Value: "b"}}, Failures: 3}}}
 			c.StartTimeout = 0
@@ -59,7 +65,10 @@ func TestInstance(t *testing.T) {
 	} {
 		c, o := exampleContainer(), InstanceOptions{Cell: "edge", Owner: "me"}
 		change(&c)
-		if len(c.Layers) > 0 {
+		if Stages(c) {
+			o.Stager = &Stager{"https://192.0.2.1:5443/staging/edge/" + c.GUID, "the-token-pass", "the CA"}
+		}
+		if len(c.Layers) > 0 || Stages(c) {
 			o.Image = &PackedImage{"192.0.2.1:5443/droplets/" + strings.Repeat("cd", 32) + "@sha256:" + strings.Repeat("cd", 32), "edge", "the-password-of-edge"}
 		}
 		got, err := Instance(c, o)
@@ -104,14 +113,16 @@ func checkNoSecrets(t *testing.T, name string, c lrp.Container, got RenderedInst
 
 func TestInstanceRefuses(t *testing.T) {
 	for want, change := range map[string]func(*lrp.Container){
-		"unpacked into the container": func(c *lrp.Container) { c.Layers = []lrp.Layer{{Dest: "/x"}} },
-		"images of registries alone":  func(c *lrp.Container) { c.RootFS = "preloaded:small" },
-		`not as user "node"`:          func(c *lrp.Container) { c.Action = lrp.Run{Path: "/x", User: "node"}.Action() },
-		"no other actions":            func(c *lrp.Container) { c.Action = lrp.Within(time.Second, c.Action) },
-		"setup or monitor":            func(c *lrp.Container) { c.Setup = c.Action },
-		"volumes of this machine":     func(c *lrp.Container) { c.Volumes = []lrp.Volume{{}} },
-		"several checks":              func(c *lrp.Container) { c.Checks.Liveness = make([]lrp.Check, 2) },
-		"BOSH":                        func(c *lrp.Container) { c.Pod = "p" },
+		"unpacked into the container":   func(c *lrp.Container) { c.Layers = []lrp.Layer{{Dest: "/x"}} },
+		"images of registries alone":    func(c *lrp.Container) { c.RootFS = "preloaded:small" },
+		`not as user "node"`:            func(c *lrp.Container) { c.Action = lrp.Run{Path: "/x", User: "node"}.Action() },
+		"no other actions":              func(c *lrp.Container) { c.Action = lrp.Within(time.Second, c.Action) },
+		"setup or monitor":              func(c *lrp.Container) { c.Setup = c.Action },
+		"volumes of this machine":       func(c *lrp.Container) { c.Volumes = []lrp.Volume{{}} },
+		"several checks":                func(c *lrp.Container) { c.Checks.Liveness = make([]lrp.Check, 2) },
+		"without --kubernetes-registry": func(c *lrp.Container) { c.Domain, c.ResultFile = lrp.DomainStaging, "/r" },
+		"a result file":                 func(c *lrp.Container) { c.ResultFile = "/r" },
+		"BOSH":                          func(c *lrp.Container) { c.Pod = "p" },
 	} {
 		c := exampleContainer()
 		change(&c)

@@ -188,6 +188,10 @@ func (p *instancePod) env(n int) (all []any) {
 	set("CF_INSTANCE_GUID", p.GUID)
 	set("CF_INSTANCE_PORTS", p.instancePorts())
 	set("USER", contract.VcapName)
+	if Stages(p.Container) { // others have a launcher, or are an image's
+		set("HOME", contract.Home)
+		set("PATH", searchPath)
+	}
 	port := ""
 	if len(p.Ports) > 0 {
 		port = strconv.Itoa(int(p.Ports[0]))

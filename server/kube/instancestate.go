@@ -29,6 +29,7 @@ type InstanceEnd struct {
 	OOM       bool
 	Message   string // the cluster's, where it ended the pod itself
 	After     time.Duration
+	Said      string // its termination message
 }
 
 // StateOf reads a pod.
@@ -95,7 +96,7 @@ func (s *InstanceState) ended(c Object, r Record) {
 	}
 	code := int(c.Number("state", "terminated", "exitCode"))
 	s.Phase = lrp.PhaseExited
-	s.End = InstanceEnd{Container: c.Text("name"), Source: r.sourceOf(c.Text("name")), Code: code, OOM: text(at, "reason") == "OOMKilled", After: over.Sub(began)}
+	s.End = InstanceEnd{Container: c.Text("name"), Source: r.sourceOf(c.Text("name")), Code: code, OOM: text(at, "reason") == "OOMKilled", After: over.Sub(began), Said: text(at, "message")}
 	if reason := text(at, "reason"); reason != "Error" && reason != "Completed" && reason != "OOMKilled" {
 		s.End.Message = strings.TrimSuffix(reason+": "+text(at, "message"), ": ")
 	}

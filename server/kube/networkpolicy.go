@@ -104,6 +104,20 @@ func (r Reach) Egress(group string, rules []network.Rule) Object {
 	return r.object("security groups of "+group, r.selecting(egressKey, group, doc{"policyTypes": []any{"Egress"}, "egress": egress}))
 }
 
+// Stagings lets the pods that stage apps connect to the daemon, at the addresses where it serves their inputs. It is nil of none.
+func (r Reach) Stagings(at []netip.AddrPort) Object {
+	at = slices.Clone(at)
+	slices.SortFunc(at, netip.AddrPort.Compare)
+	var egress []any
+	for _, a := range slices.Compact(at) {
+		egress = append(egress, doc{"to": []any{ipBlock(netip.PrefixFrom(a.Addr(), a.Addr().BitLen()))}, "ports": []any{doc{"protocol": "TCP", "port": int(a.Port())}}})
+	}
+	if len(egress) == 0 {
+		return nil
+	}
+	return r.object("registry of cupola", r.selecting(stagesKey, "true", doc{"policyTypes": []any{"Egress"}, "egress": egress}))
+}
+
 // Between lets the pods of a group connect to those of others, and those to it, as those of the network policies
 // allow that name it. It is nil where none does.
 func (r Reach) Between(group string, policies []lrp.NetworkPolicy) Object {

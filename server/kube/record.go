@@ -30,13 +30,15 @@ type recordText struct {
 	Pulls       bool              `json:"pulls,omitempty"`
 	Packed      bool              `json:"packed,omitempty"`
 	Sources     map[string]string `json:"sources,omitempty"`
+	Result      string            `json:"result,omitempty"`
+	Inputs      []string          `json:"inputs,omitempty"`
 }
 
 // recorded is c without its secrets, and without what no successor of the daemon needs.
 func recorded(c lrp.Container) recordText {
 	t := recordText{GUID: c.GUID, Kind: c.Kind, Domain: c.Domain, ProcessGUID: c.ProcessGUID, Index: c.Index, CellID: c.CellID, RootFS: c.RootFS,
 		MemoryMB: c.MemoryMB, DiskMB: c.DiskMB, MaxPids: c.MaxPids, LogRate: c.LogRateLimitByte, Require: c.Constraint.Require,
-		EgressGroup: c.EgressGroup, PolicyGroup: c.PolicyGroup, Log: c.Log}
+		EgressGroup: c.EgressGroup, PolicyGroup: c.PolicyGroup, Log: c.Log, Result: c.ResultFile}
 	if c.EgressGroup == "" {
 		t.Egress = c.Egress
 	}
@@ -46,12 +48,12 @@ func recorded(c lrp.Container) recordText {
 func (t recordText) container() lrp.Container {
 	return lrp.Container{GUID: t.GUID, Kind: t.Kind, Domain: t.Domain, ProcessGUID: t.ProcessGUID, Index: t.Index, CellID: t.CellID,
 		RunInfo: lrp.RunInfo{RootFS: t.RootFS, MemoryMB: t.MemoryMB, DiskMB: t.DiskMB, MaxPids: t.MaxPids, LogRateLimitByte: t.LogRate,
-			Constraint: lrp.Constraint{Require: t.Require}, EgressGroup: t.EgressGroup, Egress: t.Egress, PolicyGroup: t.PolicyGroup, Log: t.Log}}
+			Constraint: lrp.Constraint{Require: t.Require}, EgressGroup: t.EgressGroup, Egress: t.Egress, PolicyGroup: t.PolicyGroup, Log: t.Log, ResultFile: t.Result}}
 }
 
 func (r Record) text() (string, error) {
 	t := recorded(r.Container)
-	t.FilesDigest, t.Files, t.Pulls, t.Packed, t.Sources = r.FilesDigest, r.Files, r.Pulls, r.Packed, r.Sources
+	t.FilesDigest, t.Files, t.Pulls, t.Packed, t.Sources, t.Inputs = r.FilesDigest, r.Files, r.Pulls, r.Packed, r.Sources, r.Inputs
 	b, err := json.Marshal(t)
 	return string(b), err
 }
@@ -65,7 +67,7 @@ func RecordOf(pod Object) (Record, error) {
 	if t.GUID != pod.Name() {
 		return Record{}, fmt.Errorf("annotation %s of pod %s is of container %q", recordKey, pod.Name(), t.GUID)
 	}
-	return Record{Container: t.container(), FilesDigest: t.FilesDigest, Files: t.Files, Pulls: t.Pulls, Packed: t.Packed, Sources: t.Sources}, nil
+	return Record{Container: t.container(), FilesDigest: t.FilesDigest, Files: t.Files, Pulls: t.Pulls, Packed: t.Packed, Sources: t.Sources, Inputs: t.Inputs}, nil
 }
 
 // Annotation is the change that makes a pod tell of r.

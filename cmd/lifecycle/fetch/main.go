@@ -4,6 +4,8 @@
 // resolver and proxies of that staging apply to the download. The daemon itself
 // connects to no buildpack's URL.
 //
+// Called as "fetch stage" it stages an app in a pod of a cluster (see package stage).
+//
 // It is a program beside the lifecycle command because the git client would slow
 // down the start of every tool by a millisecond.
 package main
@@ -15,10 +17,16 @@ import (
 	"os"
 	"path/filepath"
 
+	"cupola/cmd/lifecycle/stage"
 	"cupola/runtime/contract"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == contract.CommandStage {
+		os.Exit(stage.Main())
+	}
+	os.Exit(run(os.Args[1:]))
+}
 
 // run downloads as args say, without the program's name, and returns the exit
 // code.

@@ -83,6 +83,9 @@ func New(cfg Config) (*Cell, error) {
 	}
 	c := &Cell{cfg: cfg, pods: kube.InstanceOptions{Cell: cfg.Presence.ID, Owner: cfg.Owner}, instances: map[string]*instance{}, nodes: map[string]kube.Room{}}
 	c.policies = newPolicies(c)
+	if cfg.Pulls != nil {
+		cfg.Pulls.add(c)
+	}
 	return c, nil
 }
 
@@ -130,7 +133,7 @@ func (c *Cell) freed() {
 func (c *Cell) Presence() lrp.Cell {
 	p := c.cfg.Presence
 	if c.cfg.Pulls != nil {
-		p.RootFSes = c.cfg.Pulls.Stacks()
+		p.RootFSes, p.NoStaging = c.cfg.Pulls.Stacks(), false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,6 +201,9 @@ func (c *Cell) Start(spec lrp.Container) {
 	}
 	i := newInstance(c, objects.Record)
 	i.made = making
+	if err == nil && i.staging != nil {
+		err = i.staging.take(spec)
+	}
 	c.launch(i, func(ctx context.Context) {
 		if err == nil {
 			i.logf("Cell %s creating container for instance %s", i.cell.pods.Cell, i.guid)
@@ -220,7 +226,7 @@ func (c *Cell) Start(spec lrp.Container) {
 // packs reports whether a container's root has to be made an image first.
 func (c *Cell) packs(spec lrp.Container) bool {
 	scheme, _ := reference.SplitScheme(spec.RootFS)
-	return c.cfg.Pulls != nil && (scheme == reference.SchemePreloaded || len(spec.Layers) > 0)
+	return c.cfg.Pulls != nil && (scheme == reference.SchemePreloaded || len(spec.Layers) > 0 || kube.Stages(spec))
 }
 
 // render makes the objects of a container, whose root is an image if it was packed.
@@ -228,6 +234,12 @@ func (c *Cell) render(spec lrp.Container, packs bool, image kube.PackedImage) (k
 	o := c.pods
 	if packs {
 		o.Image = &image
+	}
+	if packs && kube.Stages(spec) {
+		var err error
+		if o.Stager, err = c.cfg.Pulls.stager(o.Cell, spec.GUID); err != nil {
+			return kube.RenderedInstance{}, err
+		}
 	}
 	return kube.Instance(spec, o)
 }

@@ -292,8 +292,8 @@ func (c *cluster) begins(pod string, started, ready bool) {
 	})
 }
 
-// exits ends the container of a pod.
-func (c *cluster) exits(pod string, code int64) {
+// exits ends the container of a pod. said is its termination message.
+func (c *cluster) exits(pod string, code int64, said ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.logs[pod]; l != nil {
@@ -302,7 +302,7 @@ func (c *cluster) exits(pod string, code int64) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	c.set(pod, func(o kube.Object) {
 		o["status"] = doc{"phase": "Failed", "podIP": "10.0.0.9", "containerStatuses": []any{doc{"name": "process", "started": false,
-			"state": doc{"terminated": doc{"exitCode": code, "reason": "Error", "startedAt": now, "finishedAt": now}}}}}
+			"state": doc{"terminated": doc{"exitCode": code, "reason": "Error", "message": strings.Join(said, ""), "startedAt": now, "finishedAt": now}}}}}
 	})
 }
 
@@ -399,7 +399,13 @@ func (w *world) event(e lrp.Event) {
 		text += " at " + e.Address
 	}
 	if e.Type == lrp.EventExited {
-		text += fmt.Sprintf(" %d failed=%t stopped=%t %s", e.Exit.Code, e.Exit.Failed, e.Exit.Stopped, e.Exit.Reason)
+		text += strings.TrimRight(fmt.Sprintf(" %d failed=%t stopped=%t %s", e.Exit.Code, e.Exit.Failed, e.Exit.Stopped, e.Exit.Reason), " ")
+		if e.Result != nil {
+			text += " with " + string(e.Result)
+		}
+		for _, b := range e.Outputs {
+			text += " " + b.Name + "=" + b.Digest
+		}
 	}
 	w.tell("event %s", strings.TrimSpace(text))
 }

@@ -40,9 +40,12 @@ func (c *Cell) all(pods []kube.Object) {
 			i.missing(list)
 		}
 	}
-	left := c.left
+	left, first := c.left, !c.known
 	c.known, c.left = true, nil
 	c.mu.Unlock()
+	if first {
+		c.removeKept(there)
+	}
 	c.forgetGone()
 	c.removeLeft(left, stay)
 	c.policies.changed()

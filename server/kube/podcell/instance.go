@@ -30,6 +30,7 @@ type instance struct {
 	stop    context.CancelFunc
 	limiter *logs.Limiter
 	output  output
+	staging *staging // nil where it stages nothing
 
 	changing sync.Mutex // held while what the pod tells of the container changes
 
@@ -54,6 +55,7 @@ type instance struct {
 
 func newInstance(c *Cell, r kube.Record) *instance {
 	i := &instance{cell: c, guid: r.Container.GUID, spec: r.Container, several: len(r.Sources) > 1, record: r, wake: make(chan struct{}, 1), phase: lrp.PhaseCreating, limiter: logs.NewLimiter(r.Container.LogRateLimitByte)}
+	i.staging = newStaging(i)
 	i.halt, i.stop = context.WithCancel(context.Background())
 	return i
 }
@@ -67,6 +69,9 @@ func (i *instance) adopt(pod kube.Object) {
 	}
 	i.healthy = s.Phase == lrp.PhaseRunning
 	i.output.load(i)
+	if i.staging != nil {
+		i.staging.load()
+	}
 	i.poke()
 }
 
@@ -291,7 +296,7 @@ func (i *instance) step(ctx context.Context) bool {
 	case gone && i.stopped():
 		return i.end(ctx, lrp.Exit{Stopped: true, Failed: i.isTask()})
 	case gone:
-		return i.lost(ctx)
+		return i.lost(ctx, takenAway)
 	case i.stopped() && !i.removed:
 		i.remove(ctx)
 	}
@@ -310,6 +315,8 @@ func (i *instance) step(ctx context.Context) bool {
 		return i.leaves(ctx, s, pod)
 	}
 	switch {
+	case s.Phase == lrp.PhaseExited && i.staging != nil:
+		return i.staged(ctx, s.End)
 	case s.Phase == lrp.PhaseExited:
 		return i.crashed(ctx, s.End)
 	case s.Stuck:
@@ -394,7 +401,7 @@ func (i *instance) leaves(ctx context.Context, s kube.InstanceState, pod kube.Ob
 		i.send(lrp.EventNotReady)
 	}
 	if s.Phase == lrp.PhaseExited || i.isLost(pod) {
-		return i.lost(ctx)
+		return i.lost(ctx, takenAway)
 	}
 	return false
 }
@@ -415,10 +422,13 @@ func (i *instance) isLost(pod kube.Object) bool {
 	return left <= 0
 }
 
+// takenAway is why an instance is lost, mostly.
+const takenAway = "it was taken away by the cluster"
+
 // lost ends an instance whose pod the cluster took away. It is no crash: that its container is
 // missing is seen, and it is started elsewhere.
-func (i *instance) lost(ctx context.Context) bool {
-	i.errorf("Pod %s was taken away by the cluster", i.guid)
+func (i *instance) lost(ctx context.Context, why string) bool {
+	i.errorf("Pod %s is lost: %s", i.guid, why)
 	i.output.drain()
 	i.clear(ctx)
 	if ctx.Err() != nil {
@@ -483,6 +493,12 @@ func (i *instance) report(exit lrp.Exit) {
 	i.mu.Unlock()
 	e := i.event(lrp.EventExited)
 	e.Address, e.Exit = "", exit
+	if i.staging != nil && !exit.Stopped {
+		var outputs []lrp.Blob
+		if e.Result, outputs = i.staging.ended(); !exit.Failed {
+			e.Outputs = outputs
+		}
+	}
 	i.cell.cfg.Events(e)
 }
 
@@ -490,6 +506,9 @@ func (i *instance) report(exit lrp.Exit) {
 func (i *instance) done() {
 	i.logf("Cell %s successfully destroyed container for instance %s", i.cell.pods.Cell, i.guid)
 	i.output.remove()
+	if i.staging != nil {
+		i.staging.remove()
+	}
 	i.mu.Lock()
 	i.over = true
 	i.mu.Unlock()

@@ -183,13 +183,17 @@ func (p *policies) reached(ok bool, err error) {
 }
 
 // needs are the policies that a container's pod needs. The caller has mu.
-func (p *policies) needs(c lrp.RunInfo) (all []kube.Object) {
-	groups, reach := kube.ReachGroupsOf(c), kube.Reach{Pods: p.cell.pods}
+func (p *policies) needs(c lrp.Container) (all []kube.Object) {
+	groups, reach := kube.ReachGroupsOf(c.RunInfo), kube.Reach{Pods: p.cell.pods}
 	rules := p.egress[c.EgressGroup]
 	if c.EgressGroup == "" {
 		rules, _ = cell.EgressRules(c.Egress) // what cannot be read is not allowed
 	}
-	for _, o := range []kube.Object{reach.Isolation(p.routers), reach.Egress(groups.Egress, rules), reach.Between(groups.Policy, p.between[groups.Policy])} {
+	var stagings kube.Object
+	if kube.Stages(c) && p.cell.cfg.Pulls != nil {
+		stagings = reach.Stagings(p.cell.cfg.Pulls.reachedAt(p.routers))
+	}
+	for _, o := range []kube.Object{stagings, reach.Isolation(p.routers), reach.Egress(groups.Egress, rules), reach.Between(groups.Policy, p.between[groups.Policy])} {
 		if o != nil {
 			all = append(all, o)
 		}
@@ -198,7 +202,7 @@ func (p *policies) needs(c lrp.RunInfo) (all []kube.Object) {
 }
 
 // missing are those of a container's policies that the cluster does not have.
-func (p *policies) missing(c lrp.RunInfo) (all []kube.Object) {
+func (p *policies) missing(c lrp.Container) (all []kube.Object) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.blind {
@@ -221,7 +225,7 @@ func (p *policies) before(ctx context.Context, i *instance) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if len(p.missing(i.spec.RunInfo)) == 0 {
+	if len(p.missing(i.spec)) == 0 {
 		return nil
 	}
 	select {
@@ -232,7 +236,7 @@ func (p *policies) before(ctx context.Context, i *instance) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for _, o := range p.missing(i.spec.RunInfo) {
+	for _, o := range p.missing(i.spec) {
 		if err := i.retry(ctx, func(ctx context.Context) error { return p.make(ctx, o) }); err != nil {
 			return err
 		}
@@ -299,7 +303,10 @@ func (p *policies) update(ctx context.Context) error {
 // compare finds what is missing, and what no container needs. The latter counts as gone from here on: who
 // needs it makes it again.
 func (p *policies) compare() (missing []kube.Object, unwanted []string) {
-	type need struct{ egress, group string }
+	type need struct {
+		egress, group string
+		stages        bool
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.set || !p.listed || p.blind || !p.up || !p.cell.knows() {
@@ -307,8 +314,8 @@ func (p *policies) compare() (missing []kube.Object, unwanted []string) {
 	}
 	seen, wanted := map[need]bool{}, map[string]bool{}
 	for _, i := range p.cell.current() {
-		c := i.spec.RunInfo
-		n := need{c.EgressGroup, c.PolicyGroup}
+		c := i.spec
+		n := need{c.EgressGroup, c.PolicyGroup, kube.Stages(c)}
 		if c.EgressGroup != "" && seen[n] {
 			continue
 		}

@@ -3,8 +3,14 @@ package podcell
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
 
 	"cupola/runtime/authority"
 	"cupola/runtime/lrp"
@@ -19,18 +25,70 @@ type Pulls struct {
 	// Pack makes an image of a container's root and layers. It tells of what takes long.
 	Pack func(ctx context.Context, of lrp.RunInfo, tell func(what string)) (digest string, err error)
 
+	// Open opens an archive for a staging, and Keep keeps what one has made.
+	Open func(source string) (*os.File, error)
+	Keep func(ctx context.Context, r io.Reader) (lrp.Blob, error)
+	CA   func() ([]byte, error) // the certificates that pods are to trust, as PEM
+
 	registry registry.Registry
 	listener net.Listener
+	at       []netip.AddrPort // of Address
+
+	mu    sync.Mutex
+	cells map[string]*Cell // that pull
 }
 
 // Listen takes connections of nodes at an address of this machine. dir keeps the key of the cells' passwords.
 func (p *Pulls) Listen(ctx context.Context, address, dir string) (err error) {
-	p.registry = registry.Registry{Source: p.Source, Address: address}
+	p.registry = registry.Registry{Source: p.Source, Address: address, Stagings: p.staging}
+	if p.at, err = resolve(ctx, address); err != nil {
+		return err
+	}
 	if err := p.registry.Open(dir); err != nil {
 		return err
 	}
 	p.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	return err
+}
+
+// resolve finds what the host of an address is.
+func resolve(ctx context.Context, address string) (all []netip.AddrPort, err error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for _, a := range found {
+		all = append(all, netip.AddrPortFrom(a.Unmap(), uint16(n)))
+	}
+	return all, err
+}
+
+// reachedAt are the addresses at which pods find the registry, of which routers are those of this machine: the registry may be
+// a Service of the cluster, whose policies then see the pod behind it.
+func (p *Pulls) reachedAt(routers []netip.Addr) []netip.AddrPort {
+	all := slices.Clone(p.at)
+	if len(all) == 0 || slices.ContainsFunc(all, func(a netip.AddrPort) bool { return slices.Contains(routers, a.Addr()) }) {
+		return all
+	}
+	for _, a := range routers {
+		all = append(all, netip.AddrPortFrom(a, all[0].Port()))
+	}
+	return all
+}
+
+// add lets stagers of a cell find it.
+func (p *Pulls) add(c *Cell) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cells == nil {
+		p.cells = map[string]*Cell{}
+	}
+	p.cells[c.pods.Cell] = c
 }
 
 // Serve answers the nodes until ctx ends.

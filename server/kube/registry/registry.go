@@ -33,6 +33,8 @@ type Source interface {
 type Registry struct {
 	Source  Source
 	Address string // host:port, as nodes reach it
+	// Stagings finds the staging of a cell's container; nil: there are none. Its errors are ErrNotKnown and ErrNoStaging.
+	Stagings func(cell, guid string) (Staging, error)
 
 	key []byte
 }
@@ -67,7 +69,7 @@ func (r *Registry) Password(cell string) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// Handler answers below /v2/.
+// Handler answers below /v2/, and to stagers.
 func (r *Registry) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v2/{$}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -80,7 +82,12 @@ func (r *Registry) Handler() http.Handler {
 		}
 		refuse(w, http.StatusNotFound, "NAME_UNKNOWN", "repository name not known to registry")
 	})
+	stagers := r.stagingHandler()
 	return fault.Handler("registry", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if strings.HasPrefix(req.URL.Path, stagings) {
+			stagers.ServeHTTP(w, req)
+			return
+		}
 		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 		user, password, _ := req.BasicAuth()
 		if subtle.ConstantTimeCompare([]byte(password), []byte(r.Password(user))) != 1 {
