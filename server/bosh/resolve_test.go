@@ -2,6 +2,7 @@ package bosh
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"cupola/server/bosh/link"
 	"cupola/server/bosh/manifest"
 	"cupola/server/bosh/release"
+	"cupola/server/bosh/tree"
 )
 
 const deployment = `
@@ -339,6 +341,57 @@ instance_groups:
 		t.Fatal(err)
 	}
 	for _, want := range []string{`{"z":{"size":1,"map":{"y":1,"x":2}},"b":{"two":2,"one":{"k":1,"j":2}},"a":{"q":1,"p":2}}`, `{"z":{"size":1,"map":{"y":1,"x":2}},"b":null,"a":{"d":1,"c":2}}`} {
+		if !strings.Contains(sent, want) {
+			t.Errorf("got %s; want %s", sent, want)
+		}
+	}
+}
+
+// TestOrderOfLinks has templates find what a link holds in the order of the provider's spec,
+// and what is in it in that of the manifest or of the default; of a manual link in that of the
+// manifest. The order of a shared link is stored with it.
+func TestOrderOfLinks(t *testing.T) {
+	specs := map[string]string{
+		"nats": "provides: [{name: nats, type: nats, properties: [z.map, b, a]}]\n" +
+			"properties:\n  a: {default: {d: 1, c: 2}}\n  b: {}\n  z.map: {default: {y: 1, x: 2}}\n",
+		"app": "templates: {a.erb: a}\nconsumes: [{name: nats, type: nats}]\n",
+	}
+	const text = `
+name: d
+releases: [{name: nats, version: "26", url: ghcr.io/org/, stemcell: {os: SLE, version: 27.8}}]
+instance_groups:
+- name: one
+  jobs: [{name: nats, release: nats, properties: {b: {two: 2, one: {k: 1, j: 2}}, quarks: {bpm: {processes: []}}}}]
+- name: two
+  jobs: [{name: app, release: nats, properties: {quarks: {bpm: {processes: []}}}}]
+- name: three
+  jobs: [{name: app, release: nats, consumes: {nats: {instances: [{address: a}], properties: {z: {q: 1, p: 2}, c: 3}}}, properties: {quarks: {bpm: {processes: []}}}}]
+- name: four
+  jobs: [{name: app, release: nats, consumes: {nats: {deployment: other}}, properties: {quarks: {bpm: {processes: []}}}}]
+`
+	stored, err := json.Marshal([]link.Provider{{Name: "nats", Alias: "nats", Type: "nats", Shared: true, Link: link.Link{
+		Properties: map[string]any{"b": 1, "a": 2}, Order: &tree.Order{Keys: []string{"b", "a"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent string
+	r := Resolver{
+		Job: jobs(map[string]string{"a.erb": "<% 1 %>"}, specs),
+		Ruby: func(_ context.Context, _, input []byte) ([]byte, error) {
+			sent = string(input)
+			return []byte(strings.Repeat(`{"text":"eA=="}`+"\n", 3)), nil
+		},
+		Shared: func(string) (all []link.Provider, exists bool) { return all, json.Unmarshal(stored, &all) == nil },
+	}
+	m, found := manifest.Parse([]byte(text))
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Resolve(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"properties":{"z":{"map":{"y":1,"x":2}},"b":{"two":2,"one":{"k":1,"j":2}},"a":{"d":1,"c":2}}`,
+		`"properties":{"z":{"q":1,"p":2},"c":3}`, `"properties":{"b":1,"a":2}`} {
 		if !strings.Contains(sent, want) {
 			t.Errorf("got %s; want %s", sent, want)
 		}

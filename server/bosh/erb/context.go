@@ -16,13 +16,13 @@ type Context struct {
 	Links      map[string]link.Link
 }
 
-// linkValues is a link in the form that Ruby gets.
-func linkValues(l link.Link) map[string]any {
+// linkForRuby is a link in the form that Ruby gets.
+func linkForRuby(l link.Link) any {
 	instances := make([]any, len(l.Instances))
 	for i, from := range l.Instances {
 		instances[i] = instanceValues(from)
 	}
-	return map[string]any{"address": l.Address, "properties": map[string]any(l.Properties), "instances": instances}
+	return map[string]any{"address": l.Address, "properties": forRuby(map[string]any(l.Properties), l.Order), "instances": forRuby(instances, nil)}
 }
 
 // instanceValues is an instance of a link as templates see it.

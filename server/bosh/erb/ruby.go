@@ -127,7 +127,7 @@ func (r *request) context(c *Context) inContext {
 		Links: r.value(reflect.ValueOf(c.Links), func() any {
 			links := make(map[string]any, len(c.Links))
 			for name, l := range c.Links {
-				links[name] = forRuby(linkValues(l), nil)
+				links[name] = linkForRuby(l)
 			}
 			return links
 		}),

@@ -6,7 +6,8 @@ import "cupola/server/bosh/tree"
 type Link struct {
 	// Address leads to all instances that are ready.
 	Address    string
-	Properties tree.Map // nested by the dots of their names
+	Properties tree.Map    // nested by the dots of their names
+	Order      *tree.Order `json:",omitempty"` // in which templates find the keys of Properties; links stored by earlier versions have none
 	Instances  []Instance
 }
 

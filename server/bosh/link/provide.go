@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cupola/server/bosh/release"
+	"cupola/server/bosh/tree"
 )
 
 // provide lists what a deployment's jobs offer.
@@ -41,21 +42,23 @@ func (r *resolver) provideJob(g Group, j Job) {
 }
 
 func (r *resolver) offer(g Group, j Job, p Provider, properties []string) {
-	values := map[string]any{}
+	values, order := map[string]any{}, &tree.Order{}
 	for _, name := range properties {
 		v, found := find(j.Properties, name)
+		of := j.Order.At(name)
 		if !found {
 			declared, ok := j.Release.Properties[name]
 			if !ok {
 				r.fault(g, "Link property %s in template %s is not defined in release spec", name, j.Name)
 				continue
 			}
-			v = declared.Default
+			v, of = declared.Default, declared.Order
 		}
 		release.Set(values, name, v)
+		order.Put(name, of)
 	}
 	p.Deployment, p.Group, p.Job, p.networks = r.in.Name, g.Name, j.Name, g.Networks
-	p.Link = Link{Address: g.Address, Properties: values}
+	p.Link = Link{Address: g.Address, Properties: values, Order: order}
 	for _, i := range g.Instances {
 		i.Name, i.ID = g.Name, InstanceID(g.Name, j.Name, i.Index)
 		p.Link.Instances = append(p.Link.Instances, i)

@@ -150,7 +150,7 @@ func (r *resolver) suggest(c release.Consumed, says manifest.Consume) string {
 }
 
 func manual(says manifest.Consume) Link {
-	l := Link{Address: says.Address, Properties: says.Properties}
+	l := Link{Address: says.Address, Properties: says.Properties, Order: says.Order}
 	if l.Properties == nil {
 		l.Properties = map[string]any{}
 	}

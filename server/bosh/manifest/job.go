@@ -34,6 +34,7 @@ type Consume struct {
 	Manual     bool
 	Instances  []LinkInstance
 	Properties map[string]any
+	Order      *tree.Order // in which the document has the keys of Properties
 	Address    string
 }
 
@@ -100,7 +101,7 @@ func consume(n *yaml.Node, o *object) Consume {
 	}
 	defer o.done()
 	c := Consume{At: o.At, From: o.text("from"), Deployment: o.text("deployment"), Network: o.text("network"), IPAddresses: o.switched("ip_addresses"),
-		Properties: o.sent("properties"), Address: o.text("address"), Manual: o.has("instances") || o.has("address")}
+		Properties: o.sent("properties"), Order: tree.OrderOf(tree.Get(n, "properties")), Address: o.text("address"), Manual: o.has("instances") || o.has("address")}
 	o.each("instances", "address", func(i *object) {
 		c.Instances = append(c.Instances, LinkInstance{i.text("name"), i.text("id"), i.text("az"), i.text("address"), i.number("index"), i.boolean("bootstrap")})
 	})
