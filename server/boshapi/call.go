@@ -109,7 +109,7 @@ func (c *call) authorize() error {
 	if err != nil || c.rule == anyone {
 		return err
 	}
-	c.admin = actor.Admin || slices.Contains(c.identity.Scopes, "bosh.admin")
+	c.admin = access.DirectorAdmin(actor, c.identity.Scopes)
 	reads := actor.May(authz.AdminReadOnly, authz.Place{}) || slices.Contains(c.identity.Scopes, "bosh.read")
 	switch {
 	case c.admin, c.rule == reader && reads:

@@ -30,6 +30,8 @@ type Config struct {
 	ReadVolume func(name string, f func(*os.Root) error) error
 	Temp       string            // a directory for files that are removed at once
 	Stemcells  map[string]string // the stack of each OS that a flag names
+	// SSH is how the CLI's ssh enters instances.
+	SSH SSH
 	// Slots bound requests under way, by user; nil: nothing does.
 	Slots   *bulkhead.Share[string]
 	Name    string // of the director
@@ -117,7 +119,7 @@ func routes() map[string]route {
 		"POST /deployments/{name}/jobs/{group}/{id}/snapshots":                   {admin, never(noSnapshots)},
 		"GET /deployments/{name}/jobs/{group}/{id}/logs":                         {reader, recording(fetchLogs)},
 		"GET /resources/{id}":                                                    {reader, download},
-		"POST /deployments/{name}/ssh":                                           {admin, never(noSSH)},
+		"POST /deployments/{name}/ssh":                                           {admin, inTx(changeSSH)},
 
 		"GET /releases":                    {reader, inTx(listReleases)},
 		uploadRoute:                        {admin, uploadRelease},
@@ -170,7 +172,6 @@ const (
 	alwaysRestarted = "cupola always restarts processes that end: stop the instances instead"
 	noSnapshots     = "cupola takes no snapshots of disks; 'cupola backup' saves all of the daemon's data"
 	noStemcells     = "stacks are the stemcells of cupola: 'cupola stack build' or 'cupola stack pull' adds one, and 'cupola stack rm' removes it"
-	noSSH           = "cupola has no SSH server in each instance: use 'cupola deployment ssh', 'cupola deployment scp' and 'cupola deployment logs --follow'"
 )
 
 // never refuses what cupola cannot do.

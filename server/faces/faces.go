@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"golang.org/x/crypto/ssh"
+
 	"cupola/runtime/fault"
 	"cupola/server/api"
 	"cupola/server/bbs"
@@ -48,7 +50,7 @@ type Faces struct {
 	ports    *router.Ports           // nil where there are no TCP routes
 	tcpPorts cf.PortRanges
 	ssh      *sshproxy.Proxy // nil where there is none
-	sshKey   string          // the fingerprint of its key
+	sshKey   ssh.PublicKey   // its host key
 	bbs      *bbs.Server
 	endpoint *bbs.Endpoint // nil where the BBS has no listener
 	api      *api.Server

@@ -22,7 +22,7 @@ func (f *Faces) OpenSSH(context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.sshKey = sshproxy.Fingerprint(key.PublicKey())
+	f.sshKey = key.PublicKey()
 	f.ssh = sshproxy.New(sshproxy.Config{Store: x.Store, HostKey: key, Logs: x.Logs.Line, Log: x.Log, MaxConnections: f.limits.SSH,
 		Redeem: func(ctx context.Context, code string) (cf.Identity, error) {
 			return f.UAA.Redeem(ctx, uaa.SSHClient, code)
@@ -52,7 +52,7 @@ func (f *Faces) sshInfo() api.SSHInfo {
 	if f.ssh == nil {
 		return api.SSHInfo{}
 	}
-	return api.SSHInfo{Address: f.Executor.SSH, HostKeyFingerprint: f.sshKey, ClientID: uaa.SSHClient}
+	return api.SSHInfo{Address: f.Executor.SSH, HostKeyFingerprint: sshproxy.Fingerprint(f.sshKey), ClientID: uaa.SSHClient}
 }
 
 // serveSSH serves sessions until ctx or live ends: a daemon that ends waits for

@@ -22,8 +22,9 @@ type target struct {
 	user         string // GUID of who was
 	instanceGUID string
 	log          lrp.LogTarget
-	address      string            // of the sshd that the instance has; "": one is started
-	config       *ssh.ClientConfig // for that sshd
+	address      string                   // of the sshd that the instance has; "": one is started
+	config       *ssh.ClientConfig        // for that sshd
+	command      func(line string) string // changes the commands that the user runs; nil does not
 }
 
 // Why a user is not let in. Who may not see an app is not told that it is

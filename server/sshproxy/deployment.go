@@ -77,9 +77,14 @@ func deploymentTarget(tx *store.Tx, at login, id cf.Identity) (to target, refusa
 	if err := recordSSH(tx, id.Username, i); err != nil {
 		return to, nil, err
 	}
+	return deploymentInstance(actor.GUID, actual, i), nil, nil
+}
+
+// deploymentInstance is the container of a process of an instance, for a user.
+func deploymentInstance(user string, actual *lrp.Actual, i *cf.BOSHInstance) target {
 	index := strconv.Itoa(i.Index)
-	return target{user: actor.GUID, instanceGUID: actual.InstanceGUID, config: clientConfig(),
-		log: lrp.LogTarget{GUID: i.DeploymentGUID, Source: "SSH", Instance: index, Tags: map[string]string{"job": i.Group, "index": index}}}, nil, nil
+	return target{user: user, instanceGUID: actual.InstanceGUID, config: clientConfig(),
+		log: lrp.LogTarget{GUID: i.DeploymentGUID, Source: "SSH", Instance: index, Tags: map[string]string{"job": i.Group, "index": index}}}
 }
 
 // recordSSH adds the event that a user enters an instance, in the director's words.

@@ -5,9 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cupola/runtime/lrp"
 	"cupola/server/desire"
-	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -16,23 +14,7 @@ import (
 func TestDeploymentUsers(t *testing.T) {
 	h := newHouse(t)
 	h.inside = echo
-	h.write(func(tx *store.Tx) error {
-		d := &cf.BOSHDeployment{Resource: guid("deployment"), Name: "site"}
-		if err := store.BOSHDeployments.Insert(tx, d); err != nil {
-			return err
-		}
-		i := &cf.BOSHInstance{Resource: guid("the-instance"), DeploymentGUID: d.GUID, Group: "nats", Index: 3, Lifecycle: "service", Goal: cf.BOSHStarted, Phase: cf.BOSHRunning}
-		if err := store.BOSHInstances.Insert(tx, i); err != nil {
-			return err
-		}
-		for name, state := range map[string]lrp.ActualState{"site.nats.3.nats.server.d": lrp.Running, "site.nats.3.nats.down.d": lrp.Crashed} {
-			a := lrp.Actual{CellID: "cell", Key: lrp.Key{ProcessGUID: name}, Domain: lrp.BOSHDomain(d.Name), State: state, Owner: lrp.Owner{GUID: i.GUID}, InstanceGUID: "instance"}
-			if err := store.ActualLRPs.Insert(tx, a); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	h.write(seedDeployment)
 	app := desire.ProcessGUID(&cf.Process{Resource: guid("app")}, &cf.App{})
 	for _, c := range []struct{ user, code, want string }{
 		{"bosh:site.nats.3.nats.server.d/0", "admin", ""},

@@ -3,12 +3,14 @@ package sshproxy
 import (
 	"context"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"cupola/runtime/fault"
+	"cupola/server/bosh/sshsession"
 	"cupola/store/cf"
 )
 
@@ -39,10 +41,13 @@ type Command struct {
 
 const fingerprintOf = "fingerprint" // the permission that has the key's
 
-// byKey offers the user git the login by key alone; all others get the methods that they
+// byKey offers the user git the login by key alone, and lets gateways in; all others get the methods that they
 // had without it.
 func (p *Proxy) byKey(ctx context.Context) func(ssh.ConnMetadata) (*ssh.Permissions, error) {
 	return func(meta ssh.ConnMetadata) (*ssh.Permissions, error) {
+		if strings.HasPrefix(meta.User(), sshsession.GatewayPrefix) {
+			return p.admitGateway(meta.User())
+		}
 		if meta.User() != gitUser || p.Git.Owner == nil {
 			return nil, errLogin
 		}

@@ -1,7 +1,7 @@
 // Package sshproxy is `cf ssh`: an SSH server that lets users into the
 // containers of their apps, as Diego's ssh-proxy does. The user name says which
 // instance, the password is a one-time code of the UAA. Admins enter processes of BOSH
-// deployments likewise (`cupola deployment ssh`). The proxy checks both,
+// deployments likewise (`cupola deployment ssh`), or by a key that the bosh CLI made. The proxy checks both,
 // has the lifecycle's sshd started inside the container, and passes channels
 // and requests on: what a session does, it does there. Beside them it lets in the
 // user git, by a registered key, for git push alone.
@@ -23,6 +23,7 @@ import (
 
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
+	"cupola/server/bosh/sshsession"
 	"cupola/server/bulkhead"
 	"cupola/store"
 	"cupola/store/cf"
@@ -64,6 +65,7 @@ const (
 // Proxy serves SSH.
 type Proxy struct {
 	Config
+	Sessions  *sshsession.Sessions // of the bosh CLI
 	strangers *window
 	greeting  *bulkhead.Strangers     // connections that have not shown a code yet: a quarter of all
 	users     *bulkhead.Share[string] // sessions
@@ -73,7 +75,7 @@ type Proxy struct {
 func New(c Config) *Proxy {
 	c.MaxConnections = cmp.Or(c.MaxConnections, maxConnections)
 	quarter := max(2, c.MaxConnections/4)
-	return &Proxy{Config: c, strangers: &window{limit: strangersLimit, span: time.Minute},
+	return &Proxy{Config: c, Sessions: &sshsession.Sessions{}, strangers: &window{limit: strangersLimit, span: time.Minute},
 		greeting: bulkhead.NewStrangers(quarter), users: bulkhead.NewShare[string](c.MaxConnections-quarter, 1)}
 }
 
@@ -156,6 +158,10 @@ func (p *Proxy) serve(ctx context.Context, conn net.Conn, greeted func()) {
 		p.serveGit(ctx, user, channels, greeted, begun)
 		return
 	}
+	if strings.HasPrefix(user.User(), sshsession.GatewayPrefix) {
+		p.serveGateway(ctx, user, channels, greeted, begun)
+		return
+	}
 	if !p.users.Take(to.user) {
 		refuseAll(channels, errMany)
 		return
@@ -208,7 +214,7 @@ func (p *Proxy) session(ctx context.Context, user ssh.Conn, channels <-chan ssh.
 		_ = inner.Wait()
 		_ = user.Close()
 	})
-	relay(channels, inner)
+	relay(channels, inner, to.command)
 	return nil
 }
 
@@ -258,9 +264,10 @@ func (p *Proxy) note(to target, text string) {
 
 func (p *Proxy) serverConfig(ctx context.Context, to *target) *ssh.ServerConfig {
 	c := &ssh.ServerConfig{
-		MaxAuthTries:  maxTries,
-		ServerVersion: "SSH-2.0-cupola",
-		NoClientAuth:  true, NoClientAuthCallback: p.byKey(ctx),
+		MaxAuthTries:   maxTries,
+		ServerVersion:  "SSH-2.0-cupola",
+		BannerCallback: p.banner,
+		NoClientAuth:   true, NoClientAuthCallback: p.byKey(ctx),
 		PasswordCallback: func(meta ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
 			admit := p.admit
 			switch user := meta.User(); {

@@ -11,8 +11,9 @@ import (
 )
 
 // relay opens in the container what the user opens, and joins the two, until
-// the user's connection ends. It returns when all channels have.
-func relay(channels <-chan ssh.NewChannel, to ssh.Conn) {
+// the user's connection ends. It returns when all channels have. A command is changed by
+// command first, unless that is nil.
+func relay(channels <-chan ssh.NewChannel, to ssh.Conn, command func(string) string) {
 	places := make(chan struct{}, maxChannels)
 	var open sync.WaitGroup
 	defer open.Wait()
@@ -28,13 +29,13 @@ func relay(channels <-chan ssh.NewChannel, to ssh.Conn) {
 		}
 		open.Go(fault.Func("sshproxy", func() {
 			defer func() { <-places }()
-			relayChannel(c, to)
+			relayChannel(c, to, command)
 		}))
 	}
 }
 
 // relayChannel is one channel from its opening to its end.
-func relayChannel(c ssh.NewChannel, to ssh.Conn) {
+func relayChannel(c ssh.NewChannel, to ssh.Conn, command func(string) string) {
 	inner, innerRequests, err := to.OpenChannel(c.ChannelType(), c.ExtraData())
 	if refused, ok := errors.AsType[*ssh.OpenChannelError](err); ok {
 		_ = c.Reject(refused.Reason, refused.Message)
@@ -56,7 +57,7 @@ func relayChannel(c ssh.NewChannel, to ssh.Conn) {
 	})
 	var answering sync.Mutex
 	fault.Go("sshproxy", func() {
-		forward(userRequests, inner, &answering)
+		forward(userRequests, inner, &answering, command)
 		_ = inner.Close()
 	})
 	fromContainer(inner, innerRequests, user)
@@ -75,14 +76,18 @@ func fromContainer(inner ssh.Channel, requests <-chan *ssh.Request, user ssh.Cha
 		output.Wait()
 		_ = user.CloseWrite() // of both: what came on the standard error after it would be lost
 	}))
-	all.Go(fault.Func("sshproxy", func() { forward(requests, user, new(sync.Mutex)) }))
+	all.Go(fault.Func("sshproxy", func() { forward(requests, user, new(sync.Mutex), nil) }))
 	all.Wait()
 }
 
 // forward passes requests on, and the answers back, until there are no more. From
-// a request to its answer answering is locked.
-func forward(requests <-chan *ssh.Request, to ssh.Channel, answering *sync.Mutex) {
+// a request to its answer answering is locked. A command is changed by command, unless that
+// is nil.
+func forward(requests <-chan *ssh.Request, to ssh.Channel, answering *sync.Mutex, command func(string) string) {
 	for r := range requests {
+		if line, ok := commandOf(r); ok && line != "" && command != nil {
+			r.Payload = ssh.Marshal(struct{ Line string }{command(line)})
+		}
 		forwardOne(r, to, answering)
 	}
 }

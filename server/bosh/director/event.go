@@ -95,6 +95,12 @@ func recordDisk(tx *store.Tx, t *cf.BOSHTask, action string, d *cf.BOSHDisk, r *
 	return store.BOSHEvents.Insert(tx, e)
 }
 
+// RecordSSH adds the event that a task set up, or cleaned up, the SSH session of an instance.
+func RecordSSH(tx *store.Tx, t *cf.BOSHTask, action string, r *cf.BOSHInstance) error {
+	name := instanceName(r)
+	return store.BOSHEvents.Insert(tx, &cf.BOSHEvent{User: t.User, Action: action + " ssh", ObjectType: ofInstance, ObjectName: name, Task: t.Number, Deployment: t.DeploymentName, Instance: name})
+}
+
 // RecordRelease adds the event of what a user did to a release.
 func RecordRelease(tx *store.Tx, user, action string, r *cf.BOSHRelease) error {
 	return store.BOSHEvents.Insert(tx, &cf.BOSHEvent{User: user, Action: action, ObjectType: "release", ObjectName: r.Name + "/" + r.Version})

@@ -28,6 +28,12 @@ func Actor(tx *store.Tx, who cf.Actor, scopes []string) (*authz.Actor, error) {
 	return authz.NewActor(who.GUID, who.Name, who.Type, scopes, roles), nil
 }
 
+// DirectorAdmin reports whether an actor with these scopes may do all to BOSH deployments by
+// the director's API.
+func DirectorAdmin(a *authz.Actor, scopes []string) bool {
+	return a.Admin || slices.Contains(scopes, "bosh.admin")
+}
+
 // Who is an actor, for rows that remember who made them.
 func Who(a *authz.Actor) cf.Actor { return cf.Actor{GUID: a.GUID, Type: a.Type, Name: a.Name} }
 

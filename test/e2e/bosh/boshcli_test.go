@@ -1,6 +1,7 @@
 package bosh
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +20,11 @@ type cliCommand struct {
 	args  string
 	want  []string
 	fails bool
+	run   func(*directorDaemon, *testing.T, boshCLI) // instead of the command
 }
+
+// boshCLI makes a command of the CLI.
+type boshCLI func(args ...string) *exec.Cmd
 
 // cliCommands are the commands of docs/bosh.md, in the order in which they are run.
 var cliCommands = []cliCommand{
@@ -78,12 +83,16 @@ var cliCommands = []cliCommand{
 	{args: "-d hands snapshots", want: []string{"0 snapshots"}},
 	{args: "-d hands take-snapshot worker/1", want: []string{"cupola takes no snapshots"}, fails: true},
 	{args: "-d hands ignore worker/1", want: []string{"cupola cannot ignore instances"}, fails: true},
-	{args: "-d hands ssh worker/1 -c true", want: []string{"cupola deployment ssh"}, fails: true},
+	{args: "-d hands ssh worker -c echo -c hello", want: []string{"stdout | hello"}},
+	{args: "-d hands ssh worker/0 -c echo -c hi --results", want: []string{"Stdout", "hi"}},
+	{args: "-d hands ssh worker/1 -c true", want: []string{"No instance with a VM in deployment 'hands' matches"}, fails: true},
+	{args: "events --deployment hands --object-type instance", want: []string{"setup ssh", "cleanup ssh"}},
 	{args: "curl /info", want: []string{`"name":`}},
 	{args: "-d hands delete-deployment", want: []string{"Deleting unneeded instances", "Succeeded"}},
 	{args: "-d hands delete-deployment", want: []string{"Succeeded"}},
 	{args: "upload-release demo.tgz", want: []string{"Succeeded"}},
 	{args: "-d demo deploy demo.yml", want: []string{"Compiling packages: server/", "Succeeded"}},
+	{run: (*directorDaemon).enteredByCLI},
 	{args: "-d demo export-release demo/1.2 ubuntu-jammy/1.5", want: []string{"Downloading resource", "Succeeded"}},
 	{args: "-d demo delete-deployment", want: []string{"Succeeded"}},
 	{args: "clean-up --all", want: []string{"Succeeded"}},
@@ -117,13 +126,20 @@ func TestBOSHCLI(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for n, c := range cliCommands {
-		args := strings.Fields(d.filled(c.args))
+	bosh := func(args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), cli, append([]string{"--tty", "--non-interactive"}, args...)...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "HOME="+dir, "BOSH_ENVIRONMENT="+d.url, "BOSH_CA_CERT="+filepath.Join(d.Dir, "ca.pem"), "BOSH_CLIENT=admin", "BOSH_CLIENT_SECRET="+e2e.AdminPassword)
+		return cmd
+	}
+	for n, c := range cliCommands {
+		if c.run != nil {
+			c.run(d, t, bosh)
+			continue
+		}
+		args := strings.Fields(d.filled(c.args))
 		began := time.Now()
-		out, err := cmd.CombinedOutput()
+		out, err := bosh(args...).CombinedOutput()
 		t.Logf("%d: bosh %s (%s)\n%s", n+1, strings.Join(args, " "), time.Since(began).Round(time.Millisecond), out)
 		if (err != nil) != c.fails {
 			t.Errorf("bosh %s: got %v\n%s", c.args, err, out)
@@ -136,6 +152,73 @@ func TestBOSHCLI(t *testing.T) {
 			}
 		}
 	}
+}
+
+// enteredByCLI enters an instance of demo by the CLI's ssh, copies files by its scp, and follows
+// a log file.
+func (d *directorDaemon) enteredByCLI(t *testing.T, bosh boshCLI) {
+	t.Helper()
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := bosh(append([]string{"-d", "demo"}, args...)...).CombinedOutput()
+		t.Logf("bosh %s\n%s", strings.Join(args, " "), out)
+		if err != nil {
+			t.Errorf("bosh %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	contains(t, run("ssh", "web/0", "-c", "id -un; echo one > /var/vcap/sys/log/web/own.log"), "stdout | vcap")
+	run("scp", "demo.yml", "web/0:/tmp/up")
+	run("scp", "web/0:/tmp/up", "back.yml")
+	dir := bosh().Dir
+	up, err := os.ReadFile(filepath.Join(dir, "demo.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := os.ReadFile(filepath.Join(dir, "back.yml")); err != nil || string(back) != string(up) {
+		t.Errorf("got %q, %v back", back, err)
+	}
+	follow := bosh("-d", "demo", "logs", "web/0", "--follow")
+	out, err := follow.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	follow.Stderr = follow.Stdout
+	if err := follow.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer follow.Wait() //nolint:errcheck // it was interrupted
+	lines := bufio.NewScanner(out)
+	wanted := func(text string) {
+		for lines.Scan() {
+			t.Log(lines.Text())
+			if strings.Contains(lines.Text(), "stdout | "+text) {
+				return
+			}
+		}
+		t.Errorf("the followed log ended before %q", text)
+	}
+	wanted("one")
+	run("ssh", "web/0", "-c", "echo two >> /var/vcap/sys/log/web/own.log")
+	wanted("two")
+	_ = follow.Process.Signal(os.Interrupt)
+	for lines.Scan() { // until it has ended
+	}
+	contains(t, run("events", "--instance", "web/"+d.guidOf("demo", "web")), "setup ssh", "cleanup ssh")
+}
+
+// guidOf is the GUID of the first instance of a group.
+func (d *directorDaemon) guidOf(deployment, group string) string {
+	d.T.Helper()
+	var all []struct{ GUID, Group string }
+	d.API("GET", "/v1/deployments/"+deployment+"/instances", nil, &all)
+	for _, i := range all {
+		if i.Group == group {
+			return i.GUID
+		}
+	}
+	d.T.Fatalf("got %+v; want an instance of %s", all, group)
+	return ""
 }
 
 var spaces = regexp.MustCompile(` +`)

@@ -242,6 +242,7 @@ func TestDirector(t *testing.T) {
 	}
 	d.directorDeploys(t)
 	d.directorChanges(t)
+	d.directorSSH(t)
 	d.directorReleases(t)
 	d.directorConfigs(t)
 	d.directorReaders(t)
