@@ -55,7 +55,7 @@ func (e *Executor) openPulls(ctx context.Context, dir string) error {
 	}, Open: e.openInput, Keep: func(ctx context.Context, r io.Reader) (lrp.Blob, error) {
 		b, err := e.Blobs.Put(ctx, r)
 		return lrp.Blob{Digest: b.Digest, Size: b.Size}, err
-	}, CA: func() ([]byte, error) {
+	}, Has: e.Blobs.Has, CA: func() ([]byte, error) {
 		ca, err := e.Dir.Authority()
 		if err != nil {
 			return nil, err

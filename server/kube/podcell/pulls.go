@@ -28,7 +28,8 @@ type Pulls struct {
 	// Open opens an archive for a staging, and Keep keeps what one has made.
 	Open func(source string) (*os.File, error)
 	Keep func(ctx context.Context, r io.Reader) (lrp.Blob, error)
-	CA   func() ([]byte, error) // the certificates that pods are to trust, as PEM
+	Has  func(digest string) bool // of what Keep kept
+	CA   func() ([]byte, error)   // the certificates that pods are to trust, as PEM
 
 	registry registry.Registry
 	listener net.Listener

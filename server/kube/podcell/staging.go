@@ -243,8 +243,13 @@ func (i *instance) staged(ctx context.Context, end kube.InstanceEnd) bool {
 	if !end.Reported() {
 		i.line(end.Source, true, end.Line())
 	}
-	if result, _ := i.staging.ended(); reason == "" && result == nil {
+	result, outputs := i.staging.ended()
+	if reason == "" && result == nil {
 		reason = "failed to fetch result"
+	}
+	if slices.ContainsFunc(outputs, func(b lrp.Blob) bool { return !i.cell.cfg.Pulls.Has(b.Digest) }) {
+		// No row names them before its end is known, which is late where the cluster did not answer.
+		return i.lost(ctx, "what it made was not kept for so long")
 	}
 	return i.end(ctx, lrp.Exit{Code: end.Code, Reason: reason, Failed: reason != ""})
 }

@@ -26,7 +26,7 @@ func stages(guid string) lrp.Container {
 	return c
 }
 
-// withBlobs has stagings keep what they make in memory.
+// withBlobs has stagings keep what they make in kept.
 func withBlobs(kept map[string]string) func(*Config) {
 	return func(c *Config) {
 		c.Pulls.CA = func() ([]byte, error) { return []byte("a CA"), nil }
@@ -39,6 +39,7 @@ func withBlobs(kept map[string]string) func(*Config) {
 			kept["digest of "+string(text)] = string(text)
 			return lrp.Blob{Digest: "digest of " + string(text), Size: int64(len(text))}, nil
 		}
+		c.Pulls.Has = func(digest string) bool { _, has := kept[digest]; return has }
 	}
 }
 
@@ -194,6 +195,25 @@ func TestStagingOutlivesTheDaemon(t *testing.T) {
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "*"+keptSuffix)); len(left) > 0 {
 			t.Errorf("left: %v", left)
+		}
+	})
+}
+
+// TestStagingLate stages again where the blobs were deleted before the end of the staging was known.
+func TestStagingLate(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c, kept := newCluster(), map[string]string{}
+		w := run(t, c, dir, withBlobs(kept))
+		settle(0)
+		w.Start(stages(guid))
+		settle(0)
+		send(t, w.asked(t, guid), "droplet", "d", "result", "{}")
+		clear(kept)
+		c.exits(guid, 0)
+		settle(time.Minute)
+		if got := w.take(); !strings.Contains(got, "Pod i-1 is lost: what it made was not kept for so long") || strings.Contains(got, "event exited") || len(c.left())+len(w.Containers()) > 0 {
+			t.Errorf("got %s; left: %v", got, c.left())
 		}
 	})
 }
