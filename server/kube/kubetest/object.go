@@ -1,6 +1,7 @@
 package kubetest
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func (p *Plane) of(version, kind string) dynamic.ResourceInterface {
 		p.t.Fatal(err)
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
-	if slices.Contains([]string{"Namespace", "Node", "StorageClass"}, kind) {
+	if slices.Contains([]string{"Namespace", "Node", "StorageClass", "ClusterRole", "ClusterRoleBinding"}, kind) {
 		return p.client.Resource(resource)
 	}
 	return p.client.Resource(resource).Namespace(namespace)
@@ -58,7 +59,7 @@ func (p *Plane) Create(version, kind string, o kube.Object) {
 	p.t.Helper()
 	made := maps.Clone(o)
 	made["apiVersion"], made["kind"] = version, kind
-	if _, err := p.of(version, kind).Create(p.t.Context(), &unstructured.Unstructured{Object: made}, metav1.CreateOptions{}); err != nil {
+	if _, err := p.of(version, kind).Create(p.t.Context(), &unstructured.Unstructured{Object: made}, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -77,11 +78,14 @@ func (p *Plane) List(version, kind string) (all []kube.Object) {
 	return all
 }
 
-// Restrict lets only pods that fit the Pod Security Standard "restricted" into the namespace.
-func (p *Plane) Restrict() {
+// label labels the namespace.
+func (p *Plane) label(labels map[string]any) {
 	p.t.Helper()
-	const label = `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}`
-	if _, err := p.of("v1", "Namespace").Patch(p.t.Context(), namespace, types.MergePatchType, []byte(label), metav1.PatchOptions{}); err != nil {
+	text, err := json.Marshal(doc{"metadata": doc{"labels": labels}})
+	if err == nil {
+		_, err = p.of("v1", "Namespace").Patch(p.t.Context(), namespace, types.MergePatchType, text, metav1.PatchOptions{})
+	}
+	if err != nil {
 		p.t.Fatal(err)
 	}
 }

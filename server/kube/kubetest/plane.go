@@ -39,14 +39,15 @@ const Patience = 3 * time.Minute
 type Plane struct {
 	Kubeconfig string // a file; the context is its current one
 
-	t      testing.TB
-	bin    string
-	dir    string
-	server string // the API server's URL
-	token  string
-	trust  *x509.CertPool
-	client dynamic.Interface
-	parts  []part
+	t       testing.TB
+	bin     string
+	dir     string
+	server  string // the API server's URL
+	token   string
+	limited string // the token of accountUser
+	trust   *x509.CertPool
+	client  dynamic.Interface
+	parts   []part
 }
 
 // part is a process of the control plane or of a node.
@@ -72,7 +73,7 @@ func Start(t testing.TB) *Plane {
 
 func newPlane(t testing.TB) *Plane {
 	t.Helper()
-	p := &Plane{t: t, bin: os.Getenv("CUPOLA_KUBE_BIN"), token: rand.Text()}
+	p := &Plane{t: t, bin: os.Getenv("CUPOLA_KUBE_BIN"), token: rand.Text(), limited: rand.Text()}
 	if p.bin == "" {
 		t.Skip("needs CUPOLA_KUBE_BIN: make test-kube builds a control plane and names it")
 	}
@@ -86,7 +87,8 @@ func (p *Plane) control(ip string) {
 	p.certify(net.ParseIP(ip))
 	ports := loopback.FreePorts(p.t, 3)
 	store, peer, port := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1]), strconv.Itoa(ports[2])
-	p.write("tokens", p.token+",admin,admin,system:masters\n")
+	p.write("tokens", p.token+",admin,admin,system:masters\n"+p.limited+","+accountUser+",account,system:authenticated\n")
+	p.write("audit.yaml", fmt.Sprintf(auditPolicy, accountUser))
 	p.write("service-accounts.pem", serviceKey(p.t))
 	p.server = "https://" + net.JoinHostPort(ip, port)
 	p.Kubeconfig = p.write("kubeconfig", fmt.Sprintf(kubeconfig, p.server, p.dir+"/ca.pem", p.token, namespace))
@@ -94,7 +96,8 @@ func (p *Plane) control(ip string) {
 	p.start("apiserver", "--etcd-servers", store, "--bind-address", ip, "--secure-port", port, "--tls-cert-file", p.dir+"/server.pem", "--tls-private-key-file", p.dir+"/server.key",
 		"--kubelet-client-certificate", p.dir+"/client.pem", "--kubelet-client-key", p.dir+"/client.key", "--kubelet-preferred-address-types=InternalIP",
 		"--token-auth-file", p.dir+"/tokens", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", p.dir+"/service-accounts.pem", "--service-account-signing-key-file", p.dir+"/service-accounts.pem")
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", p.dir+"/service-accounts.pem", "--service-account-signing-key-file", p.dir+"/service-accounts.pem",
+		"--audit-policy-file", p.dir+"/audit.yaml", "--audit-log-path", p.dir+"/audit.log")
 	p.Until("the API server is ready", p.healthy)
 	p.start("controllers", p.Kubeconfig, p.dir+"/ca.pem")
 	p.start("scheduler", "--kubeconfig", p.Kubeconfig, "--leader-elect=false", "--secure-port=0")

@@ -3,6 +3,7 @@ package podcell_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"cupola/runtime/cell/conformance"
@@ -22,12 +23,12 @@ var differs = map[string]string{
 // TestConformance runs the tests of all cells on one whose containers are pods of a node.
 func TestConformance(t *testing.T) {
 	n := kubetest.StartNode(t)
-	n.Restrict()
+	account := n.Account()
 	program, image := filepath.Join(t.TempDir(), "app"), n.Registry()+"/team/app:1"
 	conformance.Build(t, program)
 	n.PushProgram(image, program, conformance.Program)
 	said := &conformance.Recorder{}
-	cell, err := podcell.Open(cells.Cluster{Name: "edge", Kubeconfig: n.Kubeconfig}, podcell.Config{Owner: "conformance", Dir: t.TempDir(), Logs: said.Log, Events: said.Event})
+	cell, err := podcell.Open(cells.Cluster{Name: "edge", Kubeconfig: account}, podcell.Config{Owner: "conformance", Dir: t.TempDir(), Logs: said.Log, Events: said.Event})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,5 +52,9 @@ func TestConformance(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+	// cf ssh needs these alone, which TestAppOnKubernetesCellFromSource enters an instance by.
+	if unused := n.Unused(); !slices.Equal(unused, []string{"create pods/exec", "get pods/exec"}) {
+		t.Errorf("the account has rights that the cell does not use: %v", unused)
 	}
 }

@@ -17,10 +17,10 @@ import (
 func TestAppOnKubernetesCell(t *testing.T) {
 	t.Parallel()
 	binary, n := e2e.NeedBinary(t), kubetest.StartNode(t)
-	n.Restrict()
+	account := n.Account()
 	registry := n.Registry()
 	n.PushPod(registry+"/team/web:1", "serve", ":8080")
-	d := e2e.StartDaemon(t, binary, "--plain-http", registry, "--kubernetes", "edge="+n.Kubeconfig)
+	d := e2e.StartDaemon(t, binary, "--plain-http", registry, "--kubernetes", "edge="+account)
 	placeOn(d, "edge")
 	d.Flag("diego_docker", true)
 	if fault := d.PushDocker(t, "shop", registry+"/team/web:1", ""); fault != "" {

@@ -25,9 +25,9 @@ import (
 func TestAppOnKubernetesCellFromSource(t *testing.T) {
 	t.Parallel()
 	binary, n := e2e.NeedBinary(t), kubetest.StartNode(t)
-	n.Restrict()
+	account := n.Account()
 	registry := freeAddress(t, n.Host())
-	d := e2e.StartDaemon(t, binary, "--kubernetes", "edge="+n.Kubeconfig, "--kubernetes-registry", registry)
+	d := e2e.StartDaemon(t, binary, "--kubernetes", "edge="+account, "--kubernetes-registry", registry)
 	n.Trust(registry, filepath.Join(d.Dir, "ca.pem"))
 	placeOn(d, "edge")
 	pushProfiled(d, "shop", "minifs")
@@ -53,6 +53,9 @@ func TestAppOnKubernetesCellFromSource(t *testing.T) {
 		return slices.Equal(slices.Sorted(slices.Values(podNames(n))), e2e.GUIDs(d.Running("shop", "web", 3)))
 	})
 	movesAway(t, d, n)
+	if unused := n.Unused(); slices.Contains(unused, "get pods/exec") && slices.Contains(unused, "create pods/exec") {
+		t.Errorf("cf ssh needs no right of the account: unused are %v", unused)
+	}
 	d.Deleted("shop")
 	n.Until("nothing is left of the app", func() bool { return len(n.List("v1", "Pod"))+len(n.List("v1", "Secret")) == 0 })
 }

@@ -2,6 +2,7 @@ package images
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,9 +45,10 @@ const released = "#!/bin/sh\necho 'default_process_types: {web: sleep 1000}'\n"
 func TestAppOnKubernetesCellStages(t *testing.T) {
 	t.Parallel()
 	binary, n := e2e.NeedBinary(t), kubetest.StartNode(t)
-	n.Restrict()
+	account := n.Account()
 	registry := freeAddress(t, n.Host())
-	d := e2e.StartDaemon(t, binary, "--kubernetes", "edge="+n.Kubeconfig, "--kubernetes-registry", registry)
+	private := e2e.StartTLSRegistry(t)
+	d := e2e.StartDaemon(t, binary, "--kubernetes", "edge="+account, "--kubernetes-registry", registry, "--registry-ca", private.CA)
 	n.Trust(registry, filepath.Join(d.Dir, "ca.pem"))
 	placeOn(d, "edge")
 	for name, script := range map[string]string{"looks": looks, "slow": slow, "forever": forever} {
@@ -62,6 +64,7 @@ func TestAppOnKubernetesCellStages(t *testing.T) {
 	d.Running("shop", "web", 1)
 	n.Until("the pods are those of instances", func() bool { return len(stagingPods(n))+len(n.List("v1", "Pod")) == 1 })
 
+	checkNative(t, d, private)
 	checkFaults(t, d)
 	checkStagingKilled(t, d, n)
 	checkStagingCancelled(t, d, n)
@@ -100,6 +103,30 @@ func logOf(d *e2e.Daemon, app string) string {
 // stagingPods are the pods that stage.
 func stagingPods(n *kubetest.Node) []kube.Object {
 	return slices.DeleteFunc(n.List("v1", "Pod"), func(o kube.Object) bool { return o.Label("cupola.dev/stages") == "" })
+}
+
+// checkNative stages an app by Cloud Native Buildpacks, whose images this machine has; the second time it has a cache.
+func checkNative(t *testing.T, d *e2e.Daemon, r *e2e.ImageRegistry) {
+	t.Helper()
+	d.Flag("diego_cnb", true)
+	word := maps.Clone(wordBuildpack)
+	word["test_word/1/bin/build"] = strings.ReplaceAll(word["test_word/1/bin/build"], ">&3", "") // which the shell of minifs does not know
+	image, _ := pushBuildpacks(t, r, "all", "test/all", buildpackLayer(t, word), buildpackLayer(t, appBuildpack), buildpackLayer(t, allBuildpack))
+	dir := cnbApp(t, "native", credentialsOf(r), image)
+	e2e.WriteManifest(t, dir, e2e.Doc{"name": "native", "memory": "64M", "disk_quota": "256M", "lifecycle": "cnb", "stack": "minifs", "buildpacks": []string{image}, "env": e2e.Doc{"GREETING": "hi"}, "cnb-credentials": credentialsOf(r)})
+	for _, lines := range [][]string{{"test/word 1", "the layer is new", "GREETING is hi", "Uploaded droplet ("}, {`Restoring data for "test/word:word" from cache`, "the layer was reused"}} {
+		if out, err := d.Run("push", dir); err != nil {
+			t.Fatalf("push: %v\n%s\n%s", err, out, logOf(d, "native"))
+		}
+		for _, line := range lines {
+			d.Logged("native", line)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "changed"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Answers("native", "hello from native")
+	d.Deleted("native")
 }
 
 // checkFaults has stagings fail with the errors that they have on this machine.

@@ -1,0 +1,95 @@
+package kubetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cupola/server/kube"
+	"cupola/server/kube/access"
+)
+
+// accountUser is the user that the account of package access is.
+const accountUser = "system:serviceaccount:" + namespace + ":" + access.Account
+
+// auditPolicy has the API server log what a user asks for.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, users: ["%s"]}
+- {level: None}
+`
+
+// Account makes the objects of package access in the test's namespace, and returns the kubeconfig of their account.
+func (p *Plane) Account() (file string) {
+	p.t.Helper()
+	for _, o := range p.accessObjects() {
+		if o.Kind() == "Namespace" {
+			p.label(o.Map("metadata", "labels"))
+			continue
+		}
+		p.Create(o.Text("apiVersion"), o.Kind(), o)
+	}
+	return p.write("account.kubeconfig", fmt.Sprintf(kubeconfig, p.server, p.dir+"/ca.pem", p.limited, namespace))
+}
+
+// accessObjects are those of package access, for the test's namespace instead of their own.
+func (p *Plane) accessObjects() []kube.Object {
+	p.t.Helper()
+	all, err := access.Objects()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, o := range all {
+		if o.Namespace() != "" {
+			o.Map("metadata")["namespace"] = namespace
+		}
+		for _, s := range o.Items("subjects") {
+			s["namespace"] = namespace
+		}
+	}
+	return all
+}
+
+// Unused are the rights of the account that nobody used, as "verb resource", sorted. Nothing was asked for without one.
+func (p *Plane) Unused() []string {
+	p.t.Helper()
+	unused := map[string]bool{}
+	for _, o := range p.accessObjects() {
+		for _, rule := range o.Items("rules") {
+			for _, resource := range rule["resources"].([]any) {
+				for _, verb := range rule["verbs"].([]any) {
+					unused[fmt.Sprint(verb, " ", resource)] = true
+				}
+			}
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(p.dir, "audit.log"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		var e struct {
+			Verb           string
+			ObjectRef      struct{ Resource, Subresource string }
+			ResponseStatus struct{ Code int }
+			RequestURI     string
+		}
+		if json.Unmarshal(line, &e) != nil {
+			continue // it is being written
+		}
+		if e.ResponseStatus.Code == 403 {
+			p.t.Errorf("the account may not %s %s", e.Verb, e.RequestURI)
+		}
+		if e.ObjectRef.Subresource != "" {
+			e.ObjectRef.Resource += "/" + e.ObjectRef.Subresource
+		}
+		delete(unused, e.Verb+" "+e.ObjectRef.Resource)
+	}
+	return slices.Sorted(maps.Keys(unused))
+}
