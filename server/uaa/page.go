@@ -1,26 +1,29 @@
 package uaa
 
 import (
-	"bytes"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
-	"html/template"
+	"html"
 	"net/http"
+	"regexp"
+	"strings"
 )
 
-//go:embed page.html
-var pageText string
+// The HTML of pages and of their parts, with names in braces where values go. It
+// is not html/template's, which keeps all exported methods of the daemon's types
+// in its binary: see package cli. All values are text or attributes in double
+// quotes, which html.EscapeString is enough for.
+//
+//go:embed page/*.html
+var parts embed.FS
 
-//go:embed page.css
+//go:embed page/page.css
 var pageStyle string
-
-// pages are the templates of what browsers get.
-var pages = template.Must(template.New("").Parse(pageText))
 
 // page is one that a browser is shown.
 type page struct {
-	name    string // the template
+	name    string // of its part
 	cookies []*http.Cookie
 
 	Title  string
@@ -34,8 +37,44 @@ type page struct {
 	Code   string
 }
 
-// Style is the style sheet, which the page holds: there is nothing else to load.
-func (p page) Style() template.CSS { return template.CSS(pageStyle) } //nolint:gosec // a constant
+// markup is HTML, with what users say escaped.
+type markup string
+
+// values are what goes into a part, by name: text, which is escaped, or markup.
+type values map[string]any
+
+var place = regexp.MustCompile(`\{[A-Z][a-z]+\}`)
+
+// fill returns a part with its values. A name that has none stays as it is, which a
+// test looks for in each page.
+func fill(part string, v values) markup {
+	text, _ := parts.ReadFile("page/" + part + ".html")
+	return markup(place.ReplaceAllStringFunc(strings.TrimSuffix(string(text), "\n"), func(at string) string {
+		switch value := v[strings.Trim(at, "{}")].(type) {
+		case markup:
+			return string(value)
+		case string:
+			return html.EscapeString(value)
+		}
+		return at
+	}))
+}
+
+// html is the whole page.
+func (p page) html() markup {
+	guard := fill("secret", values{"Secret": p.Secret})
+	var fault, scopes markup
+	if p.Fault != "" {
+		fault = fill("alert", values{"Text": p.Fault})
+	}
+	for _, s := range p.Scopes {
+		scopes += fill("scope", values{"Name": s})
+	}
+	return fill("page", values{"Title": p.Title, "Style": markup(pageStyle), "Body": fill(p.name, values{
+		"Guard": guard, "Who": fill("who", values{"Guard": guard, "User": p.User}), "Fault": fault, "Scopes": scopes,
+		"Next": p.Next, "Client": p.Client, "To": p.To, "Code": p.Code,
+	})})
+}
 
 // redirect is an answer without a body.
 type redirect struct {
@@ -54,10 +93,6 @@ func (to redirect) write(w http.ResponseWriter, status int) {
 
 // write sends the page. It may not load or run anything, nor be framed.
 func (p page) write(w http.ResponseWriter, status int) error {
-	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, "page", p); err != nil {
-		return err
-	}
 	for _, c := range p.cookies {
 		http.SetCookie(w, c)
 	}
@@ -69,13 +104,6 @@ func (p page) write(w http.ResponseWriter, status int) error {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin") // a form without an Origin would look like another site's
 	w.WriteHeader(status)
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write([]byte(p.html()))
 	return err
-}
-
-// Body is the template of what is in the page.
-func (p page) Body() (template.HTML, error) {
-	var b bytes.Buffer
-	err := pages.ExecuteTemplate(&b, p.name, p)
-	return template.HTML(b.String()), err //nolint:gosec // escaped by the template
 }
