@@ -6,27 +6,23 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
 
+	"cupola/cmd/cupola/cli"
 	"cupola/server/cells"
 )
 
-// yamlFlags are the types of flags that are written in YAML.
-func yamlFlags() []kong.Option {
-	return []kong.Option{kong.TypeMapper(reflect.TypeFor[cells.List](), kong.MapperFunc(decodeYAML)), kong.TypeMapper(reflect.TypeFor[cells.Preloaded](), kong.MapperFunc(decodeYAML))}
+// yamlTypes are the types of flags that are written in YAML.
+func yamlTypes() map[reflect.Type]cli.Decode {
+	return map[reflect.Type]cli.Decode{reflect.TypeFor[cells.List](): decodeYAML, reflect.TypeFor[cells.Preloaded](): decodeYAML}
 }
 
 // decodeYAML reads YAML into a flag: what the configuration file has parsed, or
 // the text of a flag.
-func decodeYAML(ctx *kong.DecodeContext, target reflect.Value) error {
-	t, err := ctx.Scan.PopValue(ctx.Value.Name)
-	if err != nil {
-		return err
-	}
-	text, ok := t.Value.(string)
+func decodeYAML(value, into any) error {
+	text, ok := value.(string)
 	if !ok {
-		encoded, err := yaml.Marshal(t.Value)
+		encoded, err := yaml.Marshal(value)
 		if err != nil {
 			return err
 		}
@@ -34,7 +30,7 @@ func decodeYAML(ctx *kong.DecodeContext, target reflect.Value) error {
 	}
 	d := yaml.NewDecoder(strings.NewReader(text))
 	d.KnownFields(true)
-	if err := d.Decode(target.Addr().Interface()); err != nil {
+	if err := d.Decode(into); err != nil {
 		return yamlFault(err)
 	}
 	return nil

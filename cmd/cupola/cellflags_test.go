@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +18,8 @@ func cellsOf(t testing.TB, text string, args ...string) (cells.Config, error) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var c cli
-	parser, err := newParser(&c, io.Discard, io.Discard, func(int) {})
+	var c commandLine
+	parser, err := newParser(&c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +73,8 @@ func FuzzCells(f *testing.F) {
 	f.Add("[{name: a, tags: [x], memory: 1G}]")
 	f.Add("[{preloaded_rootfses: [a]}]")
 	f.Fuzz(func(t *testing.T, text string) {
-		var c cli
-		parser, err := newParser(&c, io.Discard, io.Discard, func(int) {})
+		var c commandLine
+		parser, err := newParser(&c)
 		if err != nil {
 			t.Fatal(err)
 		}

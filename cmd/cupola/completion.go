@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/cmd/cupola/cli"
 	"cupola/cmd/cupola/command"
 )
 
@@ -22,7 +23,7 @@ func writeCompletion(w io.Writer, shell string) error {
 	if err != nil {
 		return err
 	}
-	text := map[string]func([]node) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[shell](all)
+	text := map[string]func([]*cli.Command) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[shell](all)
 	_, err = io.WriteString(w, text)
 	return err
 }
@@ -31,7 +32,7 @@ func writeCompletion(w io.Writer, shell string) error {
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // shellSteps are the cases of a shell's switch that lead from a place to the next.
-func shellSteps(all []node, format string) string {
+func shellSteps(all []*cli.Command, format string) string {
 	to := reach(all)
 	var b strings.Builder
 	for _, from := range slices.Sorted(maps.Keys(to)) {
@@ -40,17 +41,17 @@ func shellSteps(all []node, format string) string {
 	return b.String()
 }
 
-func bashCompletion(all []node) string {
+func bashCompletion(all []*cli.Command) string {
 	var b strings.Builder
 	for _, c := range all {
 		var names []string
-		for _, w := range c.words() {
+		for _, w := range nextWords(c) {
 			names = append(names, w.name)
 		}
-		for _, f := range c.flags() {
+		for _, f := range shownFlags(c) {
 			names = append(names, "--"+f.Name)
 		}
-		fmt.Fprintf(&b, "  %s) words=%s ;;\n", shellQuote(c.place()), shellQuote(strings.Join(names, " ")))
+		fmt.Fprintf(&b, "  %s) words=%s ;;\n", shellQuote(place(c)), shellQuote(strings.Join(names, " ")))
 	}
 	return fmt.Sprintf(`# cupola's commands, for bash.
 _cupola() {
@@ -67,20 +68,20 @@ complete -o default -F _cupola cupola
 `, shellSteps(all, "    %s) at=%s ;;\n"), b.String())
 }
 
-func zshCompletion(all []node) string {
+func zshCompletion(all []*cli.Command) string {
 	described := func(name, help string) string {
 		return shellQuote(strings.ReplaceAll(name, ":", `\:`) + ":" + help)
 	}
 	var b strings.Builder
 	for _, c := range all {
 		var names, flags []string
-		for _, w := range c.words() {
+		for _, w := range nextWords(c) {
 			names = append(names, described(w.name, w.help))
 		}
-		for _, f := range c.flags() {
+		for _, f := range shownFlags(c) {
 			flags = append(flags, described("--"+f.Name, f.Help))
 		}
-		fmt.Fprintf(&b, "  %s)\n    names=(%s)\n    flags=(%s) ;;\n", shellQuote(c.place()), strings.Join(names, " "), strings.Join(flags, " "))
+		fmt.Fprintf(&b, "  %s)\n    names=(%s)\n    flags=(%s) ;;\n", shellQuote(place(c)), strings.Join(names, " "), strings.Join(flags, " "))
 	}
 	return fmt.Sprintf(`#compdef cupola
 # cupola's commands, for zsh.
@@ -105,19 +106,19 @@ _cupola "$@"
 `, shellSteps(all, "    %s) at=%s ;;\n"), b.String())
 }
 
-func fishCompletion(all []node) string {
+func fishCompletion(all []*cli.Command) string {
 	quote := func(s string) string {
 		return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
 	}
 	var b strings.Builder
 	for _, c := range all {
-		at := quote("__cupola_at '" + c.place() + "'")
-		for _, w := range c.words() {
+		at := quote("__cupola_at '" + place(c) + "'")
+		for _, w := range nextWords(c) {
 			fmt.Fprintf(&b, "complete -c cupola -f -n %s -a %s -d %s\n", at, quote(w.name), quote(w.help))
 		}
-		for _, f := range c.flags() {
+		for _, f := range shownFlags(c) {
 			value := ""
-			if takesValue(f) {
+			if f.TakesValue() {
 				value = " -r"
 			}
 			fmt.Fprintf(&b, "complete -c cupola -n %s -l %s%s -d %s\n", at, f.Name, value, quote(f.Help))

@@ -74,8 +74,8 @@ func TestTheManualIsComplete(t *testing.T) {
 		t.Fatalf("got %d commands, %v", len(all), err)
 	}
 	for _, c := range all[1:] {
-		if len(c.Children) == 0 && !strings.Contains(text, `.SS "cupola `+strings.Join(c.path, " ")) {
-			t.Errorf("%q is missing", c.path)
+		if len(c.Commands) == 0 && !strings.Contains(text, `.SS "cupola `+strings.Join(c.Path(), " ")) {
+			t.Errorf("%q is missing", c.Path())
 		}
 		for _, f := range c.Flags {
 			if !f.Hidden && !strings.Contains(text, ".B --"+f.Name) {

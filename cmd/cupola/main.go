@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -14,12 +13,12 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/alecthomas/kong"
 	"github.com/lmittmann/tint"
 
 	"cupola/cmd/cupola/apps"
 	"cupola/cmd/cupola/backups"
 	"cupola/cmd/cupola/cells"
+	"cupola/cmd/cupola/cli"
 	"cupola/cmd/cupola/command"
 	"cupola/cmd/cupola/deployment"
 	"cupola/cmd/cupola/machine"
@@ -28,63 +27,62 @@ import (
 	"cupola/cmd/cupola/trust"
 	"cupola/server/admin"
 	"cupola/server/doctor"
-	"cupola/server/kube"
 )
 
-// cli is the command line. Every flag of serve can be given by environment and
+// commandLine is what package cli reads. Every flag of serve can be given by environment and
 // by file too.
-type cli struct {
-	Config kong.ConfigFlag `help:"Read flags from this YAML file; its keys are the flags' names." placeholder:"FILE" env:"CUPOLA_CONFIG"`
-	Debug  bool            `help:"Log debug messages." env:"CUPOLA_DEBUG"`
+type commandLine struct {
+	Config string `type:"path" help:"Read flags from this YAML file; its keys are the flags' names." placeholder:"FILE" env:"CUPOLA_CONFIG"`
+	Debug  bool   `help:"Log debug messages." env:"CUPOLA_DEBUG"`
 
-	Serve       serveCmd           `cmd:"" help:"Run the daemon."`
-	Demo        demoCmd            `cmd:"" help:"Start a temporary daemon, push an app from source and show its page."`
-	Push        push.Cmd           `cmd:"" help:"Push an app to a running daemon, without the cf CLI."`
-	Git         push.GitCmd        `cmd:"" help:"Deploy with git push: print or add an app's remote."`
-	SSHKeys     push.SSHKeysCmd    `cmd:"" name:"ssh-keys" help:"Register the public keys by which you push over SSH."`
-	Open        openCmd            `cmd:"" help:"Open the web console in a browser, logged in."`
-	Doctor      doctorCmd          `cmd:""`
-	Status      machine.StatusCmd  `cmd:"" help:"Show the daemon and its machine on one screen."`
-	Top         machine.TopCmd     `cmd:"" help:"Show live which apps use processors, memory, disk and requests."`
-	Disk        machine.DiskCmd    `cmd:"" help:"Show what takes room in the data directory, and delete caches."`
-	Support     machine.SupportCmd `cmd:"" name:"support-bundle"`
-	Alerts      machine.AlertsCmd  `cmd:"" help:"List alerts; say where they are sent, what they are about, and silence them."`
-	Credentials credentialsCmd     `cmd:"" help:"Print the admin password."`
-	TokenKeys   tokenKeysCmd       `cmd:"" help:"List and rotate the keys that sign users' tokens."`
-	Stack       stacks.Cmd         `cmd:"" help:"List, build, import, pull and remove stacks."`
+	Serve       serveCmd           `cmd:"" group:"The daemon" help:"Run the daemon."`
+	Demo        demoCmd            `cmd:"" group:"The daemon" help:"Start a temporary daemon, push an app from source and show its page."`
+	Push        push.Cmd           `cmd:"" group:"Apps" help:"Push an app to a running daemon, without the cf CLI."`
+	Git         push.GitCmd        `cmd:"" group:"Apps" help:"Deploy with git push: print or add an app's remote."`
+	SSHKeys     push.SSHKeysCmd    `cmd:"" group:"Apps" name:"ssh-keys" help:"Register the public keys by which you push over SSH."`
+	Open        openCmd            `cmd:"" group:"The daemon" help:"Open the web console in a browser, logged in."`
+	Doctor      doctorCmd          `cmd:"" group:"The machine"`
+	Status      machine.StatusCmd  `cmd:"" group:"The machine" help:"Show the daemon and its machine on one screen."`
+	Top         machine.TopCmd     `cmd:"" group:"The machine" help:"Show live which apps use processors, memory, disk and requests."`
+	Disk        machine.DiskCmd    `cmd:"" group:"The machine" help:"Show what takes room in the data directory, and delete caches."`
+	Support     machine.SupportCmd `cmd:"" group:"The machine" name:"support-bundle"`
+	Alerts      machine.AlertsCmd  `cmd:"" group:"The machine" help:"List alerts; say where they are sent, what they are about, and silence them."`
+	Credentials credentialsCmd     `cmd:"" group:"The daemon" help:"Print the admin password."`
+	TokenKeys   tokenKeysCmd       `cmd:"" group:"Security" help:"List and rotate the keys that sign users' tokens."`
+	Stack       stacks.Cmd         `cmd:"" group:"Stacks and services" help:"List, build, import, pull and remove stacks."`
 
-	Backup  backups.Cmd        `cmd:""`
-	Verify  backups.VerifyCmd  `cmd:""`
-	Restore backups.RestoreCmd `cmd:"" help:"Restore a data directory from a backup."`
-	Backups backups.OffsiteCmd `cmd:"" help:"Show, make, verify, fetch and restore encrypted backups away from this machine ('serve --backup-to')."`
-	Broker  stacks.BrokerCmd   `cmd:"" help:"Prepare and inspect the built-in service broker ('serve --data-services' enables it)."`
+	Backup  backups.Cmd        `cmd:"" group:"Backups"`
+	Verify  backups.VerifyCmd  `cmd:"" group:"Backups"`
+	Restore backups.RestoreCmd `cmd:"" group:"Backups" help:"Restore a data directory from a backup."`
+	Backups backups.OffsiteCmd `cmd:"" group:"Backups" help:"Show, make, verify, fetch and restore encrypted backups away from this machine ('serve --backup-to')."`
+	Broker  stacks.BrokerCmd   `cmd:"" group:"Stacks and services" help:"Prepare and inspect the built-in service broker ('serve --data-services' enables it)."`
 
-	Services backups.ServicesCmd `cmd:"" help:"Back up and restore service instances of the built-in broker."`
+	Services backups.ServicesCmd `cmd:"" group:"Stacks and services" help:"Back up and restore service instances of the built-in broker."`
 
-	Install   installCmd   `cmd:"" help:"Install cupola as a systemd service."`
-	Uninstall uninstallCmd `cmd:"" help:"Remove the systemd service and stop its apps."`
-	Upgrade   upgradeCmd   `cmd:"" help:"Replace the service's binary while its apps keep running."`
+	Install   installCmd   `cmd:"" group:"The daemon" help:"Install cupola as a systemd service."`
+	Uninstall uninstallCmd `cmd:"" group:"The daemon" help:"Remove the systemd service and stop its apps."`
+	Upgrade   upgradeCmd   `cmd:"" group:"The daemon" help:"Replace the service's binary while its apps keep running."`
 
-	AppFeatures       apps.FeaturesCmd       `cmd:"" aliases:"app-feature-flags" help:"List an app's features."`
-	AppFeature        apps.FeatureCmd        `cmd:"" aliases:"app-feature-flag" help:"Show a feature of an app."`
-	EnableAppFeature  apps.EnableFeatureCmd  `cmd:"" aliases:"enable-app-feature-flag" help:"Enable a feature of an app."`
-	DisableAppFeature apps.DisableFeatureCmd `cmd:"" aliases:"disable-app-feature-flag" help:"Disable a feature of an app."`
+	AppFeatures       apps.FeaturesCmd       `cmd:"" group:"Apps" aliases:"app-feature-flags" help:"List an app's features."`
+	AppFeature        apps.FeatureCmd        `cmd:"" group:"Apps" aliases:"app-feature-flag" help:"Show a feature of an app."`
+	EnableAppFeature  apps.EnableFeatureCmd  `cmd:"" group:"Apps" aliases:"enable-app-feature-flag" help:"Enable a feature of an app."`
+	DisableAppFeature apps.DisableFeatureCmd `cmd:"" group:"Apps" aliases:"disable-app-feature-flag" help:"Disable a feature of an app."`
 
-	App        apps.Cmd       `cmd:"" help:"Explain why an app does not run; export it as Kubernetes objects, or as an image."`
-	Jobs       apps.JobsCmd   `cmd:"" help:"Run commands of apps by cron schedules."`
-	Deployment deployment.Cmd `cmd:"" help:"Deploy, manage and lint BOSH deployments."`
+	App        apps.Cmd       `cmd:"" group:"Apps" help:"Explain why an app does not run; export it as Kubernetes objects, or as an image."`
+	Jobs       apps.JobsCmd   `cmd:"" group:"Apps" help:"Run commands of apps by cron schedules."`
+	Deployment deployment.Cmd `cmd:"" group:"BOSH" help:"Deploy, manage and lint BOSH deployments."`
 
-	Cells          cells.Cmd      `cmd:"" help:"List the cells; move the apps of a space to one."`
-	PlacementPools cells.PoolsCmd `cmd:"" help:"List, create, update, delete and assign placement pools."`
+	Cells          cells.Cmd      `cmd:"" group:"Cells" help:"List the cells; move the apps of a space to one."`
+	PlacementPools cells.PoolsCmd `cmd:"" group:"Cells" help:"List, create, update, delete and assign placement pools."`
 
-	Trust             trust.Cmd            `cmd:"" help:"Let this machine and your browsers trust the daemon's CA."`
-	DomainCertificate domainCertificateCmd `cmd:"" help:"Give domains certificates, show and delete them."`
+	Trust             trust.Cmd            `cmd:"" group:"Security" help:"Let this machine and your browsers trust the daemon's CA."`
+	DomainCertificate domainCertificateCmd `cmd:"" group:"Security" help:"Give domains certificates, show and delete them."`
 
-	Simulate   cells.SimulateCmd `cmd:"" help:"Simulate a fleet of cells; report the scheduler's planning time and placement quality."`
-	Completion completionCmd     `cmd:"" help:"Print a shell completion script."`
-	Man        manCmd            `cmd:"" help:"Print the manual page, cupola(1)."`
-	Cleanup    cleanupCmd        `cmd:"" help:"Stop all containers that a stopped daemon left running."`
-	Version    versionCmd        `cmd:"" help:"Print the version."`
+	Simulate   cells.SimulateCmd `cmd:"" group:"Cells" help:"Simulate a fleet of cells; report the scheduler's planning time and placement quality."`
+	Completion completionCmd     `cmd:"" group:"This program" help:"Print a shell completion script."`
+	Man        manCmd            `cmd:"" group:"This program" help:"Print the manual page, cupola(1)."`
+	Cleanup    cleanupCmd        `cmd:"" group:"The daemon" help:"Stop all containers that a stopped daemon left running."`
+	Version    versionCmd        `cmd:"" group:"This program" help:"Print the version."`
 
 	HoldVolume backups.HoldVolumeCmd `cmd:"" hidden:""` // datadir.HoldCommand
 }
@@ -100,26 +98,18 @@ func run(args []string, stdout, stderr *os.File) int {
 	if err := doctor.AvoidSilent(); err != nil {
 		fmt.Fprintln(stderr, "cupola:", err)
 	}
-	var c cli
-	exit := -1
-	parser, err := newParser(&c, stdout, stderr, func(code int) { exit = code })
+	var c commandLine
+	parser, err := newParser(&c)
 	if err != nil {
 		fmt.Fprintln(stderr, "cupola:", err)
 		return 2
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	k, err := parser.Parse(args)
-	if exit >= 0 {
-		return exit
-	}
+	chosen, err := parser.Parse(args)
 	e := &command.Env{Ctx: ctx, Out: stdout, Err: stderr, Log: newLogger(stderr, c.Debug), Terminal: command.IsTerminal(stdout), Program: command.CalledAs(os.Args[0])}
-	if err != nil {
-		fmt.Fprint(stderr, e.Called(fmt.Sprintf("cupola: %v\nTry 'cupola %s'.\n", err, helpFor(err))))
-		return 2
+	if fault, ok := errors.AsType[*cli.Error](err); ok {
+		return explain(e, fault)
 	}
-	err = k.Run(e)
+	err = chosen.Target().(runner).Run(e)
 	if quiet, ok := errors.AsType[command.ExitCode](err); ok {
 		return int(quiet)
 	}
@@ -133,58 +123,49 @@ func run(args []string, stdout, stderr *os.File) int {
 	return 0
 }
 
-// helpFor returns the arguments that print the help of the command in which err,
-// a parse error, occurred.
-func helpFor(err error) string {
-	const flag = "--help"
-	fault, ok := errors.AsType[*kong.ParseError](err)
-	if !ok || fault.Context == nil {
-		return flag
-	}
-	var words []string
-	for _, p := range fault.Context.Path {
-		if p.Command != nil {
-			words = append(words, p.Command.Name)
-		}
-	}
-	return strings.Join(append(words, flag), " ")
+// runner is a command.
+type runner interface {
+	Run(e *command.Env) error
 }
 
-// newParser returns the parser of c. It calls exit after it printed help.
-func newParser(c *cli, stdout, stderr io.Writer, exit func(code int)) (*kong.Kong, error) {
-	return kong.New(c, append(yamlFlags(), kong.Name("cupola"), kong.Description("Cloud Foundry on one machine, in one process."),
-		kong.Configuration(loadYAML), kong.Vars{"zoneLabel": kube.DefaultZoneLabel}, kong.Writers(stdout, stderr), kong.Exit(exit), kong.PostBuild(describeOperations),
-		kong.ValueFormatter(helpText), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.UsageOnError())...)
+// explain answers a command line that runs nothing, and returns the exit code.
+func explain(e *command.Env, fault *cli.Error) int {
+	if errors.Is(fault, cli.ErrHelp) {
+		if err := fault.Command.WriteHelp(e.Out, command.Width(e)); err != nil {
+			return 1
+		}
+		return 0
+	}
+	help := strings.Join(append(fault.Command.Path(), "--help"), " ")
+	fmt.Fprint(e.Err, e.Called(fmt.Sprintf("cupola: %v\nTry 'cupola %s'.\n", fault, help)))
+	return 2
+}
+
+// newParser returns the parser of c.
+func newParser(c *commandLine) (*cli.Parser, error) {
+	p, err := cli.New(c, cli.Options{Name: "cupola", Help: "Cloud Foundry on one machine, in one process.", Types: yamlTypes(), File: "config", Read: readYAML})
+	if err != nil {
+		return nil, err
+	}
+	return p, describeOperations(p.Program)
 }
 
 // describeOperations sets the help of the commands that are operations of package
-// admin. (As variables of kong, the texts would be searched for variables again at
-// each flag, at each start of the program.)
-func describeOperations(k *kong.Kong) error {
+// admin.
+func describeOperations(program *cli.Command) error {
 	for _, o := range admin.Table() {
 		name, help := o.Describe()
-		node := k.Model.Node
+		c := program
 		for word := range strings.FieldsSeq(name) {
-			at := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+			at := slices.IndexFunc(c.Commands, func(below *cli.Command) bool { return below.Name == word })
 			if at < 0 {
 				return fmt.Errorf("no command for the operation %q", name)
 			}
-			node = node.Children[at]
+			c = c.Commands[at]
 		}
-		node.Help = strings.ReplaceAll(help, "$", "$$") // kong looks for variables
+		c.Help = help
 	}
 	return nil
-}
-
-// helpText returns a flag's help with its default and environment variables. kong
-// omits the default of a flag that has a placeholder.
-func helpText(v *kong.Value) string {
-	if v.HasDefault && v.Tag.PlaceHolder != "" {
-		with := *v
-		with.Help = strings.TrimSuffix(v.Help, ".") + " (default " + v.Default + ")."
-		v = &with
-	}
-	return kong.DefaultHelpValueFormatter(v)
 }
 
 // newLogger logs for people on a terminal, and as JSON otherwise.

@@ -5,8 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
+	"cupola/cmd/cupola/cli"
 	"cupola/cmd/cupola/command"
 )
 
@@ -36,19 +35,19 @@ func writeManual(w io.Writer) error {
 	return err
 }
 
-func writeCommand(b *strings.Builder, c node) {
-	if len(c.Children) > 0 {
+func writeCommand(b *strings.Builder, c *cli.Command) {
+	if len(c.Commands) > 0 {
 		return // those below it stand for it
 	}
-	fmt.Fprintf(b, ".SS \"cupola %s", roff(strings.Join(c.path, " ")))
-	for _, p := range c.Positional {
-		fmt.Fprintf(b, " %s", roff(p.Summary()))
+	fmt.Fprintf(b, ".SS \"cupola %s", roff(strings.Join(c.Path(), " ")))
+	for _, p := range c.Args {
+		fmt.Fprintf(b, " %s", roff(p.String()))
 	}
 	fmt.Fprintf(b, "\"\n%s\n", roff(c.Help))
 	if len(c.Aliases) > 0 {
 		fmt.Fprintf(b, "Also called %s.\n", roff(strings.Join(c.Aliases, ", ")))
 	}
-	for _, p := range c.Positional {
+	for _, p := range c.Args {
 		fmt.Fprintf(b, ".TP\n.I %s\n%s\n", roff(p.Name), roff(p.Help))
 	}
 	for _, f := range c.Flags {
@@ -56,13 +55,13 @@ func writeCommand(b *strings.Builder, c node) {
 	}
 }
 
-func writeFlag(b *strings.Builder, f *kong.Flag) {
+func writeFlag(b *strings.Builder, f *cli.Flag) {
 	if f.Hidden {
 		return
 	}
 	fmt.Fprintf(b, ".TP\n.B \\-\\-%s", roff(f.Name))
-	if takesValue(f) {
-		fmt.Fprintf(b, "=%s", roff(f.FormatPlaceHolder()))
+	if f.TakesValue() {
+		fmt.Fprintf(b, "=%s", roff(f.Sample()))
 	}
 	fmt.Fprintf(b, "\n%s\n", roff(f.Help))
 	if len(f.Envs) > 0 {

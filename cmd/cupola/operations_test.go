@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -9,25 +8,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
+	"cupola/cmd/cupola/cli"
 	"cupola/server/admin"
+	"cupola/server/kube"
 )
 
 // commandOf is the node of a command, by its words.
-func commandOf(t *testing.T, words string) node {
+func commandOf(t *testing.T, words string) *cli.Command {
 	t.Helper()
 	all, err := commands()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range all {
-		if strings.Join(n.path, " ") == words {
+		if strings.Join(n.Path(), " ") == words {
 			return n
 		}
 	}
 	t.Fatalf("there is no command %q", words)
-	return node{}
+	return nil
 }
 
 // TestOperationsAreCommands holds that each operation that operators can ask for
@@ -56,8 +55,8 @@ func TestTheReadmeListsTheOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := map[string]*kong.Flag{}
-	for _, f := range commandOf(t, "serve").flags() {
+	flags := map[string]*cli.Flag{}
+	for _, f := range shownFlags(commandOf(t, "serve")) {
 		if !f.Hidden && len(f.Envs) > 0 && f.Name != "config" {
 			flags[f.Name] = f
 		}
@@ -89,18 +88,18 @@ func TestTheReadmeListsTheOptions(t *testing.T) {
 // TestFlagsAgree holds that flags of the same name and environment variable have
 // the same default, whichever command they are of.
 func TestFlagsAgree(t *testing.T) {
-	var c cli
-	parser, err := newParser(&c, io.Discard, io.Discard, func(int) {})
+	var c commandLine
+	parser, err := newParser(&c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve := map[string]*kong.Flag{}
-	for _, f := range commandOf(t, "serve").flags() {
+	serve := map[string]*cli.Flag{}
+	for _, f := range shownFlags(commandOf(t, "serve")) {
 		serve[f.Name] = f
 	}
 	compared := 0
-	var walk func(n *kong.Node)
-	walk = func(n *kong.Node) {
+	var walk func(n *cli.Command)
+	walk = func(n *cli.Command) {
 		for _, f := range n.Flags {
 			s := serve[f.Name]
 			if s == nil || len(f.Envs) == 0 || !slices.Equal(f.Envs, s.Envs) {
@@ -111,12 +110,35 @@ func TestFlagsAgree(t *testing.T) {
 				t.Errorf("%s --%s: got the default %q; want %q as of cupola serve", n.Path(), f.Name, f.Default, s.Default)
 			}
 		}
-		for _, child := range n.Children {
+		for _, child := range n.Commands {
 			walk(child)
 		}
 	}
-	walk(parser.Model.Node)
+	walk(parser.Program)
 	if compared < len(serve) {
 		t.Errorf("compared %d flags; want at least %d", compared, len(serve)-1)
+	}
+}
+
+// TestEveryCommandRuns holds that each command has a method Run, which nothing
+// else looks for before a user does.
+func TestEveryCommandRuns(t *testing.T) {
+	all, err := commands()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		if _, ok := c.Target().(runner); !ok && len(c.Commands) == 0 {
+			t.Errorf("%q does not run", c.Path())
+		}
+	}
+}
+
+// TestDefaultsOfOthers are those that a tag has to repeat.
+func TestDefaultsOfOthers(t *testing.T) {
+	for _, f := range commandOf(t, "deployment render").Flags {
+		if f.Name == "zone-label" && f.Default != kube.DefaultZoneLabel {
+			t.Errorf("--zone-label: got the default %q; want %q", f.Default, kube.DefaultZoneLabel)
+		}
 	}
 }

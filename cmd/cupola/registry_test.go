@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,8 +25,8 @@ func TestRegistryFlags(t *testing.T) {
 		{"--config", file, "stack", "pull", "busybox"},
 		{"serve", "--mirrors", "docker.io=a.example,b.example;quay.io=c.example", "--plain-http", "reg.lab:5000"},
 	} {
-		var c cli
-		parser, err := newParser(&c, io.Discard, io.Discard, func(int) {})
+		var c commandLine
+		parser, err := newParser(&c)
 		if err != nil {
 			t.Fatal(err)
 		}

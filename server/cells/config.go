@@ -24,7 +24,7 @@ type Config struct {
 
 	KubernetesRegistry string `help:"Address of this machine at which the nodes of --kubernetes pull images of droplets, and the pods that stage apps get and leave files, by TLS with a certificate of cupola's CA; without it, they run docker apps alone. A preview." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY"`
 
-	Clusters []Cluster `kong:"-"` // those of Kubernetes; Normalize reads them
+	Clusters []Cluster `flag:"-"` // those of Kubernetes; Normalize reads them
 }
 
 // List is the cells; without one, the machine is one cell.

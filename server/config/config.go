@@ -80,11 +80,11 @@ type Config struct {
 
 	StageUnchanged bool `help:"Stage every push, also one that changes nothing since the last one." env:"CUPOLA_STAGE_UNCHANGED"`
 
-	Version   string                  `kong:"-"` // of the build
-	Stop      StopMode                `kong:"-"`
-	Listeners map[string]net.Listener `kong:"-"` // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, director, metrics; or by tcp- and the port
-	Manager   systemd.Manager         `kong:"-"`
-	Log       *slog.Logger            `kong:"-"`
+	Version   string                  `flag:"-"` // of the build
+	Stop      StopMode                `flag:"-"`
+	Listeners map[string]net.Listener `flag:"-"` // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, director, metrics; or by tcp- and the port
+	Manager   systemd.Manager         `flag:"-"`
+	Log       *slog.Logger            `flag:"-"`
 }
 
 // StopMode says what becomes of apps when the daemon ends.

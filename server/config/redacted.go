@@ -30,7 +30,7 @@ func redact(of reflect.Value, all map[string]any) {
 	for i := range of.NumField() {
 		field, v := of.Type().Field(i), of.Field(i)
 		tag := field.Tag
-		if tag.Get("kong") == "-" {
+		if tag.Get("flag") == "-" {
 			continue
 		}
 		_, embedded := tag.Lookup("embed")

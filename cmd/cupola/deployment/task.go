@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
 )
@@ -140,7 +138,7 @@ func (c *taskCmd) Run(e *command.Env) error {
 type tasksCmd struct {
 	capi.Flags
 	Deployment string      `help:"Only tasks of this deployment." short:"d" placeholder:"NAME"`
-	Recent     recentCount `help:"List the last tasks, also those that have ended: 30, or so many." short:"r" placeholder:"NUMBER"`
+	Recent     recentCount `help:"List the last tasks, also those that have ended: 30, or so many." short:"r" bare:"30" placeholder:"NUMBER"`
 	JSON       bool        `help:"Print JSON." name:"json"`
 }
 
@@ -175,23 +173,12 @@ func orNever(at time.Time) string {
 // recentCount is a number of tasks, which may be left out: --recent or --recent=10.
 type recentCount int
 
-// The number of --recent without one, and the most tasks that the daemon keeps.
-const (
-	usualRecent = 30
-	maxRecent   = 500
-)
+// maxRecent is the most tasks that the daemon keeps.
+const maxRecent = 500
 
-// IsBool tells the parser that the flag needs no value.
-func (recentCount) IsBool() bool { return true }
-
-// Decode takes the value of the flag, if there is one.
-func (r *recentCount) Decode(ctx *kong.DecodeContext) error {
-	*r = usualRecent
-	if ctx.Scan.Peek().Type != kong.FlagValueToken {
-		return nil
-	}
-	text := fmt.Sprint(ctx.Scan.Pop().Value)
-	n, err := strconv.Atoi(text)
+// UnmarshalText reads the value of the flag.
+func (r *recentCount) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
 	if err != nil || n < 1 {
 		return fmt.Errorf("expected a number of tasks from 1 on, got %q", text)
 	}

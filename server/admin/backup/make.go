@@ -27,7 +27,7 @@ type Options struct {
 	Stacks         string        `help:"whole includes the files of stacks and images; reference includes only their names, so that restore needs them built or pulled again." enum:"whole,reference" default:"whole"`
 	WithoutVolumes bool          `help:"Exclude the data of data services and deployments; after a restore it is lost."`
 	Hold           time.Duration `help:"Maximum time that writes to a volume are blocked while it is copied." default:"1m"`
-	Version        string        `kong:"-"` // of this cupola
+	Version        string        `flag:"-"` // of this cupola
 }
 
 // names reports whether stacks and images are only named, to be built or pulled

@@ -33,7 +33,7 @@ type PullRequest struct {
 	Fallbacks   []string       `name:"fallback" help:"Another reference of the same image, tried if the first one fails, also by later pulls and by apps that name the image; may be repeated, and they are tried in order." placeholder:"IMAGE" xor:"fallback"`
 	Username    string         `help:"Registry user." env:"CUPOLA_REGISTRY_USERNAME" placeholder:"USER"`
 	Password    string         `help:"Registry password; prefer the environment variable." env:"CUPOLA_REGISTRY_PASSWORD,CF_DOCKER_PASSWORD" placeholder:"PASSWORD"`
-	Credentials cf.Credentials `kong:"-"` // of this and other registries
+	Credentials cf.Credentials `flag:"-"` // of this and other registries
 }
 
 // ExportRequest asks for a copy of an image as an OCI layout, or of another stack as a tar.

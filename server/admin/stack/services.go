@@ -14,7 +14,7 @@ type PrepareRequest struct {
 	Services []string     `help:"Services to prepare, separated by commas; those that the stack has stay. Default: all that the distribution has packages of." placeholder:"NAME"`
 	Suite    string       `help:"The distribution to build it from: debian12, debian13, jammy or noble." default:"debian12"`
 	Mirror   string       `help:"URL of the package archive; by default this machine's apt source." placeholder:"URL"`
-	Lock     *debian.Lock `kong:"-"` // nil: the latest packages
+	Lock     *debian.Lock `flag:"-"` // nil: the latest packages
 }
 
 // Prepared is what became of it.

@@ -42,11 +42,11 @@ type BuildRequest struct {
 	Packages []string `name:"package" help:"A package to add to those of the variant; may be repeated." placeholder:"NAME"`
 	// With are toolchains of buildpacks, whose packages are added, too.
 	With    []string     `help:"Toolchains of buildpacks to add: java, node, python, ruby, go, php, nginx, rust, r; several separated by commas." placeholder:"NAME"`
-	Without []string     `kong:"-"` // packages that are left out though others depend on them: names, or patterns of path.Match
+	Without []string     `flag:"-"` // packages that are left out though others depend on them: names, or patterns of path.Match
 	Mirror  string       `help:"URL of the package archive; by default this machine's apt source." placeholder:"URL"`
-	Lock    *debian.Lock `kong:"-"` // nil: the latest packages
+	Lock    *debian.Lock `flag:"-"` // nil: the latest packages
 	Compat  string       `help:"Value of CF_STACK in containers, for buildpacks that accept only certain stacks." placeholder:"STACK"`
-	Replace bool         `kong:"-"` // the stack of that name, if there is one
+	Replace bool         `flag:"-"` // the stack of that name, if there is one
 }
 
 // ImportRequest asks for a stack made of a file or directory of this machine.
