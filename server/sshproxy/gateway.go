@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -54,12 +55,14 @@ func (p *Proxy) banner(meta ssh.ConnMetadata) string {
 	return errGatewayEnded.Error() + "\r\n"
 }
 
-// serveGateway forwards to the instances of a session until the connection ends.
+// serveGateway forwards to the instances of a session until the connection ends: it ends with
+// the last session in an instance, since no budget counts what is open after that.
 func (p *Proxy) serveGateway(ctx context.Context, gateway *ssh.ServerConn, channels <-chan ssh.NewChannel, greeted, begun func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(connectionEnd(gateway), cancel)()
 	places := make(chan struct{}, maxChannels)
+	var forwarding atomic.Int32
 	var open sync.WaitGroup
 	defer open.Wait()
 	defer cancel()
@@ -73,8 +76,14 @@ func (p *Proxy) serveGateway(ctx context.Context, gateway *ssh.ServerConn, chann
 			_ = c.Reject(ssh.ResourceShortage, "too many forwarded connections at once")
 			continue
 		}
+		forwarding.Add(1)
 		open.Go(fault.Func("sshproxy", func() {
-			defer func() { <-places }()
+			defer func() {
+				<-places
+				if forwarding.Add(-1) == 0 {
+					_ = gateway.Close()
+				}
+			}()
 			p.serveInstance(ctx, gateway, c, instance, greeted, begun)
 		}))
 	}

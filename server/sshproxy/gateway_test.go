@@ -76,6 +76,7 @@ func TestGateway(t *testing.T) {
 			t.Errorf("got the command %q; want it without sudo", got)
 		}
 		inner.Close()
+		_ = h.outer.Wait() // the proxy ends it
 	}
 	h.proxy.Sessions.Close("site", func(user string) bool { return user == "bosh_1" }, []string{"the-instance", "gone"})
 	if inner, said := h.through(mine, "10.1.0.1:22", "bosh_1", key); inner != nil || !strings.Contains(said, errGatewayEnded.Error()) {
@@ -99,6 +100,7 @@ func (h *house) through(gateway, to, user string, key ssh.Signer) (c *ssh.Client
 		return nil, banner + err.Error()
 	}
 	h.t.Cleanup(func() { outer.Close() })
+	h.outer = outer
 	if session, err := outer.NewSession(); err == nil {
 		session.Close()
 		h.t.Error("the gateway opened a session of its own")

@@ -36,6 +36,8 @@ type house struct {
 	inside func(ssh.NewChannel) // what the container's sshd does with a channel
 	full   error                // why containers cannot be entered
 
+	outer *ssh.Client // the last connection to the gateway
+
 	mu    sync.Mutex
 	lines []string
 	conns []io.Closer // the container's ends
