@@ -32,7 +32,8 @@ func visible(job release.Job, given map[string]any) (map[string]any, error) {
 }
 
 // orderOf is the order in which the templates of a job find the keys of its properties, as
-// with BOSH: that of the spec, within values that of the manifest.
+// with BOSH (bosh-director: deployment_plan/job.rb): that of the spec; the director sorts
+// values, but for maps in lists.
 func orderOf(job release.Job, given *manifest.Job) *tree.Order {
 	all := &tree.Order{}
 	for _, name := range job.Order {
@@ -40,7 +41,7 @@ func orderOf(job release.Job, given *manifest.Job) *tree.Order {
 		if v, err := value(given.Properties, name); err == nil && v != nil {
 			of = given.Order.At(name)
 		}
-		all.Put(name, of)
+		all.Put(name, of.Sorted())
 	}
 	return all
 }

@@ -316,7 +316,7 @@ func TestVisible(t *testing.T) {
 }
 
 // TestOrderOfProperties has templates find properties in the order of the spec, and what is
-// in them in that of the manifest or of the default.
+// in them sorted, but for maps in lists: these are as in the manifest or the default.
 func TestOrderOfProperties(t *testing.T) {
 	spec := "templates: {a.erb: a}\nproperties:\n  z.size: {default: 1}\n  b: {}\n  z.map: {default: {y: 1, x: 2}}\n  a: {default: {d: 1, c: 2}}\n"
 	const text = `
@@ -324,7 +324,7 @@ name: d
 releases: [{name: nats, version: "26", url: ghcr.io/org/, stemcell: {os: SLE, version: 27.8}}]
 instance_groups:
 - name: one
-  jobs: [{name: nats, release: nats, properties: {b: {two: 2, one: {k: 1, j: 2}}, a: {q: 1, p: 2}, quarks: {bpm: {processes: []}}}}]
+  jobs: [{name: nats, release: nats, properties: {b: {two: 2, one: {k: 1, j: [{s: 1, r: {u: 1, t: 2}}]}}, a: {q: 1, p: 2}, quarks: {bpm: {processes: []}}}}]
 - name: two
   jobs: [{name: nats, release: nats, properties: {quarks: {bpm: {processes: []}}}}]
 `
@@ -340,7 +340,7 @@ instance_groups:
 	if _, err := r.Resolve(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`{"z":{"size":1,"map":{"y":1,"x":2}},"b":{"two":2,"one":{"k":1,"j":2}},"a":{"q":1,"p":2}}`, `{"z":{"size":1,"map":{"y":1,"x":2}},"b":null,"a":{"d":1,"c":2}}`} {
+	for _, want := range []string{`{"z":{"size":1,"map":{"x":2,"y":1}},"b":{"one":{"j":[{"s":1,"r":{"u":1,"t":2}}],"k":1},"two":2},"a":{"p":2,"q":1}}`, `{"z":{"size":1,"map":{"x":2,"y":1}},"b":null,"a":{"c":2,"d":1}}`} {
 		if !strings.Contains(sent, want) {
 			t.Errorf("got %s; want %s", sent, want)
 		}
@@ -348,7 +348,7 @@ instance_groups:
 }
 
 // TestOrderOfLinks has templates find what a link holds in the order of the provider's spec,
-// and what is in it in that of the manifest or of the default; of a manual link in that of the
+// and what is in it, other than properties, in that of the manifest or of the default; of a manual link in that of the
 // manifest. The order of a shared link is stored with it.
 func TestOrderOfLinks(t *testing.T) {
 	specs := map[string]string{

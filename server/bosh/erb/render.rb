@@ -92,6 +92,23 @@ class Open
   end
 end
 
+# What templates rescue, by the names that the director's renderer has for them.
+class UnknownProperty < RuntimeError
+  attr_reader :name
+
+  def initialize(names)
+    @name = Array(names)
+    shown = @name.length > 1 ? @name.inspect : @name[0]
+    super("Can't find property '#{shown}'")
+  end
+end
+
+class UnknownLink < RuntimeError
+  def initialize(name)
+    super("Can't find link '#{name}'")
+  end
+end
+
 # Properties by dotted names.
 module Lookup
   def p(names, *default)
@@ -100,8 +117,7 @@ module Lookup
       return value unless value.nil?
     end
     return default[0] unless default.empty?
-    shown = names.is_a?(Array) && names.length > 1 ? names.inspect : Array(names)[0]
-    raise "Can't find property '#{shown}'"
+    raise UnknownProperty, names
   end
 
   def if_p(*names)
@@ -168,7 +184,7 @@ class Context
   end
 
   def link(name)
-    values = @raw_links[name] or raise "Can't find link '#{name}'"
+    values = @raw_links[name] or raise UnknownLink, name
     Link.new(values)
   end
 
@@ -233,9 +249,9 @@ class Renderer
 
   def said(error)
     return 'needs more memory or a deeper stack than there is' if error.is_a?(NoMemoryError) || error.is_a?(SystemStackError)
-    return 'calls exit' if error.is_a?(SystemExit)
+    return 'calls exit' if error.is_a?(SystemExit) && error.message == 'exit' # abort has a message
     text = error.message.to_s.scrub.sub(/\A\(template\):\d+:\s*/, '').strip
-    text = text.lines.first.to_s.strip unless error.is_a?(RuntimeError)
+    text = text.lines.first.to_s.strip unless error.is_a?(RuntimeError) || error.is_a?(SystemExit)
     text.empty? ? error.class.name : text[0, 2000]
   end
 

@@ -69,6 +69,21 @@ func (o *Order) At(name string) *Order {
 	return o
 }
 
+// Sorted returns the order in which the maps of a value are alphabetical, those within lists
+// apart: these stay as they are.
+func (o *Order) Sorted() *Order {
+	if o == nil || o.Keys == nil {
+		return o // of a list
+	}
+	sorted := &Order{}
+	for key, of := range o.Within {
+		if of = of.Sorted(); of != nil {
+			sorted.within(key, of)
+		}
+	}
+	return sorted
+}
+
 // Put adds a dotted name after those that are there, with the order of its value.
 func (o *Order) Put(name string, of *Order) {
 	key, rest, more := strings.Cut(name, ".")
