@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/runtime/suggest"
 )
 
@@ -29,16 +30,16 @@ type Files struct {
 // What shells and env say of a command that cannot be executed. The name is the first group. Of bash, dash, BusyBox, env, and the
 // shell of stacks without one.
 var (
-	unknown = []*regexp.Regexp{
-		regexp.MustCompile(`(?:^|: )([^\s:/]+): (?:command )?not found$`),
-		regexp.MustCompile(`^"([^"/]+)": executable file not found in \$PATH$`),
-		regexp.MustCompile(`env: (?:can't execute )?\$?[‘'"]?([^\s’'":/]+?)(?:\\r)?[’'"]?: No such file or directory$`),
+	unknown = []func() *regexp.Regexp{
+		pattern.Lazy(`(?:^|: )([^\s:/]+): (?:command )?not found$`),
+		pattern.Lazy(`^"([^"/]+)": executable file not found in \$PATH$`),
+		pattern.Lazy(`env: (?:can't execute )?\$?[‘'"]?([^\s’'":/]+?)(?:\\r)?[’'"]?: No such file or directory$`),
 	}
-	refused = []*regexp.Regexp{
-		regexp.MustCompile(`(?:^|: )(\S*/\S*): \S+: bad interpreter: `),
-		regexp.MustCompile(`(?:^|: )(\S*/\S*): (?:cannot execute: required file not found|cannot execute binary file(?:: Exec format error)?|Exec format error|No such file or directory|not found|Permission denied)$`),
-		regexp.MustCompile(`exec (\S*/\S*): (?:exec format error|no such file or directory|permission denied)$`),
-		regexp.MustCompile(`^stat (\S*/\S*): no such file or directory$`),
+	refused = []func() *regexp.Regexp{
+		pattern.Lazy(`(?:^|: )(\S*/\S*): \S+: bad interpreter: `),
+		pattern.Lazy(`(?:^|: )(\S*/\S*): (?:cannot execute: required file not found|cannot execute binary file(?:: Exec format error)?|Exec format error|No such file or directory|not found|Permission denied)$`),
+		pattern.Lazy(`exec (\S*/\S*): (?:exec format error|no such file or directory|permission denied)$`),
+		pattern.Lazy(`^stat (\S*/\S*): no such file or directory$`),
 	}
 )
 
@@ -72,9 +73,9 @@ func (f Files) short(name string) string {
 	return name
 }
 
-func match(patterns []*regexp.Regexp, line string) string {
+func match(patterns []func() *regexp.Regexp, line string) string {
 	for _, p := range patterns {
-		if m := p.FindStringSubmatch(line); m != nil {
+		if m := p().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
 	}

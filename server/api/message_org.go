@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"cupola/server/control/message"
@@ -12,7 +11,7 @@ import (
 )
 
 // printable is Cloud Controller's pattern of names of orgs and spaces.
-var printable = regexp.MustCompile(`^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]+$`)
+const printable = `^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]+$`
 
 var nameCharacters = message.Like(printable, "must not contain escaped characters")
 

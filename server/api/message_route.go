@@ -1,7 +1,6 @@
 package api
 
 import (
-	"regexp"
 	"slices"
 
 	"cupola/server/control/message"
@@ -9,15 +8,14 @@ import (
 	"cupola/store/cf"
 )
 
-var (
-	routeHost  = regexp.MustCompile(`^([A-Za-z0-9_-]+|\*)?$`)
-	routePath  = regexp.MustCompile(`^(/.*)?$`)
-	questions  = regexp.MustCompile(`\?`)
-	onlySlash  = regexp.MustCompile(`^/$`)
-	domainName = regexp.MustCompile(`(?i)^(([a-z0-9]|[a-z0-9][a-z0-9-]{0,61}[a-z0-9])\.)+([a-z0-9]|[a-z0-9][a-z0-9-]{0,61}[a-z0-9])$`)
-	aDot       = regexp.MustCompile(`\.`)
-	labels63   = regexp.MustCompile(`^([^.]{0,63}\.)*[^.]{0,63}$`)
-	notInNames = regexp.MustCompile(`[^A-Za-z0-9.-]`)
+const (
+	routeHost  = `^([A-Za-z0-9_-]+|\*)?$`
+	routePath  = `^(/.*)?$`
+	questions  = `\?`
+	onlySlash  = `^/$`
+	aDot       = `\.`
+	labels63   = `^([^.]{0,63}\.)*[^.]{0,63}$`
+	notInNames = `[^A-Za-z0-9.-]`
 )
 
 var routeCreate = checks{
@@ -90,7 +88,7 @@ var domainCreate = checks{
 			}
 		})),
 	message.Attribute("name", message.Present, message.String, message.Min(3), message.Max(253),
-		message.Like(domainName, "does not comply with RFC 1035 standards")),
+		message.Like(message.DomainName, "does not comply with RFC 1035 standards")),
 	message.Attribute("name", message.Like(aDot, `must contain at least one "."`)),
 	message.Attribute("name", message.Like(labels63, "subdomains must each be at most 63 characters")),
 	message.Attribute("name", message.Unlike(notInNames, "must consist of alphanumeric characters and hyphens")),

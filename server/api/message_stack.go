@@ -1,13 +1,11 @@
 package api
 
 import (
-	"regexp"
-
 	"cupola/server/control/message"
 )
 
 var (
-	buildpackName = message.Like(regexp.MustCompile(`^[-A-Za-z0-9_]+$`), "is invalid")
+	buildpackName = message.Like(`^[-A-Za-z0-9_]+$`, "is invalid")
 	stackStates   = message.In("must be one of ACTIVE, RESTRICTED, DEPRECATED, DISABLED", "ACTIVE", "RESTRICTED", "DEPRECATED", "DISABLED")
 	position      = message.Integer(message.AtLeast(1))
 	boolean       = message.Boolean

@@ -145,8 +145,8 @@ func Causes(description string, lines []Line) (said []string) {
 func adviceOf(lines []Line) string {
 	for _, l := range slices.Backward(run(lines)) {
 		for _, p := range patterns {
-			if m := p.line.FindStringSubmatchIndex(l.Text); m != nil {
-				return string(p.line.ExpandString(nil, p.advice, l.Text, m))
+			if m := p.line().FindStringSubmatchIndex(l.Text); m != nil {
+				return string(p.line().ExpandString(nil, p.advice, l.Text, m))
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package crash
 import (
 	"regexp"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // listens is what the cell adds to the description of a health check that failed.
@@ -10,16 +12,16 @@ const listens = "; the app listens on "
 
 // What Diego says of health checks that failed, and how to mend it.
 var healthPatterns = []struct {
-	text   *regexp.Regexp
+	text   func() *regexp.Regexp
 	advice string
 }{
-	{regexp.MustCompile(`failed to make HTTP request to ('[^']*') on port (\d+): received status code (\d+)`),
+	{pattern.Lazy(`failed to make HTTP request to ('[^']*') on port (\d+): received status code (\d+)`),
 		"the app answered GET $1 on port $2 with status $3, and must answer 200: correct it, or name another path with health-check-http-endpoint, or have the health check type port"},
-	{regexp.MustCompile(`failed to make HTTP request to ('[^']*') on port (\d+): timed out after (\S+) seconds`),
+	{pattern.Lazy(`failed to make HTTP request to ('[^']*') on port (\d+): timed out after (\S+) seconds`),
 		"the app took longer than $3 s to answer GET $1 on port $2: answer faster there, or set a longer health-check-invocation-timeout"},
-	{regexp.MustCompile(`failed to make HTTP request to ('[^']*') on port (\d+): connection refused`),
+	{pattern.Lazy(`failed to make HTTP request to ('[^']*') on port (\d+): connection refused`),
 		"the app closed the connection of GET $1 on port $2 without an HTTP answer: speak HTTP there, or have the health check type port"},
-	{regexp.MustCompile(`failed to make TCP connection to \S+:(\d+): timed out after (\S+) seconds`),
+	{pattern.Lazy(`failed to make TCP connection to \S+:(\d+): timed out after (\S+) seconds`),
 		"the app listens on port $1, and took longer than $2 s to accept a connection: accept connections while it works, or set a longer health-check-invocation-timeout"},
 }
 
@@ -32,8 +34,8 @@ func healthCause(description string) string {
 		return ""
 	}
 	for _, p := range healthPatterns {
-		if m := p.text.FindStringSubmatchIndex(description); m != nil {
-			return string(p.text.ExpandString(nil, p.advice, description, m))
+		if m := p.text().FindStringSubmatchIndex(description); m != nil {
+			return string(p.text().ExpandString(nil, p.advice, description, m))
 		}
 	}
 	return ""

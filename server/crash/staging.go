@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // stagingBegins is in the first line of a staging's log.
@@ -12,19 +14,19 @@ const stagingBegins = "creating container for instance"
 
 // stagingPatterns find the cause in the log of a staging that failed; the first that matches any line counts.
 var stagingPatterns = []struct {
-	line   *regexp.Regexp
+	line   func() *regexp.Regexp
 	advice string
 }{
-	{regexp.MustCompile(`Failed to upload payload.*: the cell's disk is full`), freeSpace + ", then push again"},
-	{regexp.MustCompile(`\*\*ERROR\*\* (.+? Available versions: \[[^]]+\]\. .+)`), "$1"},
-	{regexp.MustCompile(`\*\*ERROR\*\* (.+? Available versions: \[.+\])`), "$1: ask for one of these, or push with another stack"},
-	{regexp.MustCompile(`\*\*ERROR\*\* (.+)`), "$1"},
-	{regexp.MustCompile(`Nearest guess: (.+)`), "no buildpack takes the app. Nearest guess: $1; or name a buildpack with cf push -b"},
-	{regexp.MustCompile(`(No buildpack takes this app\. It has: .+)`), "$1. Push the directory that has the app's own files, or name a buildpack with cf push -b"},
-	{regexp.MustCompile(`No start command specified by buildpack or via Procfile`), "neither the buildpack nor a Procfile names a start command: name it with cf push -c, or as command in the manifest"},
-	{regexp.MustCompile(`(?i)no space left on device|disk quota exceeded`), "staging used up its disk, or the data directory's disk is full: push less (.cfignore), ask for more with staging_disk_in_mb of a build, or have the operator free space"},
-	{regexp.MustCompile(`\(out of memory\)`), "staging used up its memory: ask for more with staging_memory_in_mb of a build"},
-	{regexp.MustCompile(`Staging failed: (.+)`), "$1"},
+	{pattern.Lazy(`Failed to upload payload.*: the cell's disk is full`), freeSpace + ", then push again"},
+	{pattern.Lazy(`\*\*ERROR\*\* (.+? Available versions: \[[^]]+\]\. .+)`), "$1"},
+	{pattern.Lazy(`\*\*ERROR\*\* (.+? Available versions: \[.+\])`), "$1: ask for one of these, or push with another stack"},
+	{pattern.Lazy(`\*\*ERROR\*\* (.+)`), "$1"},
+	{pattern.Lazy(`Nearest guess: (.+)`), "no buildpack takes the app. Nearest guess: $1; or name a buildpack with cf push -b"},
+	{pattern.Lazy(`(No buildpack takes this app\. It has: .+)`), "$1. Push the directory that has the app's own files, or name a buildpack with cf push -b"},
+	{pattern.Lazy(`No start command specified by buildpack or via Procfile`), "neither the buildpack nor a Procfile names a start command: name it with cf push -c, or as command in the manifest"},
+	{pattern.Lazy(`(?i)no space left on device|disk quota exceeded`), "staging used up its disk, or the data directory's disk is full: push less (.cfignore), ask for more with staging_disk_in_mb of a build, or have the operator free space"},
+	{pattern.Lazy(`\(out of memory\)`), "staging used up its memory: ask for more with staging_memory_in_mb of a build"},
+	{pattern.Lazy(`Staging failed: (.+)`), "$1"},
 }
 
 // staging says why the last staging failed, from its log; "" if that does not tell.
@@ -41,8 +43,8 @@ func staging(lines []Line) string {
 	}
 	for _, p := range stagingPatterns {
 		for _, text := range output {
-			if m := p.line.FindStringSubmatchIndex(text); m != nil {
-				return string(p.line.ExpandString(nil, p.advice, text, m))
+			if m := p.line().FindStringSubmatchIndex(text); m != nil {
+				return string(p.line().ExpandString(nil, p.advice, text, m))
 			}
 		}
 	}
@@ -69,9 +71,9 @@ var refusals = []struct{ text, mend string }{
 	{`no files to push`, "push the directory that has the app's files (path in the manifest), and see what .cfignore leaves out"},
 }
 
-var refusalTexts = func() (all []*regexp.Regexp) {
+var refusalTexts = func() (all []func() *regexp.Regexp) {
 	for _, r := range refusals {
-		all = append(all, regexp.MustCompile(r.text))
+		all = append(all, pattern.Lazy(r.text))
 	}
 	return all
 }()
@@ -79,7 +81,7 @@ var refusalTexts = func() (all []*regexp.Regexp) {
 // Mend says how to mend what the API refused with a text; "" if it does not know.
 func Mend(text string) string {
 	for n, r := range refusalTexts {
-		if r.MatchString(text) {
+		if r().MatchString(text) {
 			return refusals[n].mend
 		}
 	}

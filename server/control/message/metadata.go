@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"cupola/runtime/pattern"
 	"cupola/store/cf"
 )
 
@@ -88,8 +89,12 @@ func AnnotationFaults(key string, value *string) (faults []string) {
 	return faults
 }
 
+// DomainName is the expression of names of domains, and of the prefixes of keys of
+// labels.
+const DomainName = `(?i)^(([a-z0-9]|[a-z0-9][a-z0-9-]{0,61}[a-z0-9])\.)+([a-z0-9]|[a-z0-9][a-z0-9-]{0,61}[a-z0-9])$`
+
 var (
-	domainName    = regexp.MustCompile(`(?i)^(([a-z0-9]|[a-z0-9][a-z0-9-]{0,61}[a-z0-9])\.)+([a-z0-9]|[a-z0-9][a-z0-9-]{0,61}[a-z0-9])$`)
+	domainName    = pattern.Lazy(DomainName)
 	nameCharacter = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
 	alphanumEnds  = regexp.MustCompile(`^[A-Za-z0-9](.*[A-Za-z0-9])?$`)
 )
@@ -112,7 +117,7 @@ func KeyFault(key string) string {
 		return "key cannot be empty string"
 	case strings.Count(key, "/") > 1:
 		return "key has more than one '/'"
-	case prefixed && !domainName.MatchString(prefix):
+	case prefixed && !domainName().MatchString(prefix):
 		return fmt.Sprintf("prefix '%s' must be in valid dns format", prefix)
 	case utf8.RuneCountInString(prefix) > maxPrefix:
 		return fmt.Sprintf("prefix '%s...' is greater than %d characters", head(prefix), maxPrefix)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"cupola/runtime/pattern"
 )
 
 // Rule checks the value of an attribute.
@@ -166,14 +168,16 @@ func Between(least, most int, text string) Rule {
 // Is makes a rule of a condition.
 func Is(text string, holds func(any) bool) Rule { return rule(text, holds) }
 
-// Like wants a pattern to match; what is not a string is looked at as text.
-func Like(pattern *regexp.Regexp, text string) Rule {
-	return rule(text, func(v any) bool { return pattern.MatchString(Text(v)) })
+// Like wants a regular expression to match; what is not a string is looked at as text.
+func Like(expr, text string) Rule {
+	matches := pattern.Lazy(expr)
+	return rule(text, func(v any) bool { return matches().MatchString(Text(v)) })
 }
 
-// Unlike wants a pattern not to match.
-func Unlike(pattern *regexp.Regexp, text string) Rule {
-	return rule(text, func(v any) bool { return !pattern.MatchString(Text(v)) })
+// Unlike wants one not to match.
+func Unlike(expr, text string) Rule {
+	matches := pattern.Lazy(expr)
+	return rule(text, func(v any) bool { return !matches().MatchString(Text(v)) })
 }
 
 // In wants one of some strings.
