@@ -41,6 +41,8 @@ type Config struct {
 	Limits     unpack.Limits   // on layers, images and what Extract unpacks
 	Registries registry.Config // how to pull
 	Log        *slog.Logger    // nil discards
+	// Unmounted says that no container has its root here: how sizes could be held is not tried, for which there may be no rights.
+	Unmounted bool
 }
 
 // Store has the parts of a store. Its own methods are those of the roots.
@@ -80,7 +82,11 @@ func New(cfg Config) (*Store, error) {
 
 // open opens the parts, each after those it needs.
 func (s *Store) open() (err error) {
-	if s.Disks, err = disk.New(s.store.Path("templates"), s.cfg.Log); err != nil {
+	disks := disk.New
+	if s.cfg.Unmounted {
+		disks = disk.Unlimited
+	}
+	if s.Disks, err = disks(s.store.Path("templates"), s.cfg.Log); err != nil {
 		return err
 	}
 	above := image.Parts{

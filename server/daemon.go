@@ -48,7 +48,7 @@ func open(ctx context.Context, c config.Config) (*daemon, error) {
 		open func(context.Context) error
 	}{
 		{"data directory", d.openDir}, {"limits", f.OpenLimits}, {"API's address", func(context.Context) error { return x.Dir.WriteAPI(d.HTTP) }}, {"store", d.openStore},
-		{"network's addresses", func(ctx context.Context) error { return x.Dir.OpenSubnet(ctx) }}, {"root filesystems", x.OpenRoots}, {"volumes", x.OpenVolumes},
+		{"network's addresses", x.OpenAddresses}, {"root filesystems", x.OpenRoots}, {"volumes", x.OpenVolumes},
 		{"metrics", f.OpenMetrics}, {"containers", x.OpenContainers}, {"network", x.OpenNetwork}, {"cell", x.OpenCell},
 		{"seeds", d.openSeeds}, {"ssh proxy", f.OpenSSH}, {"control plane", d.openControl}, {"built-in service broker", d.loops.OpenDataServices}, {"alerts", d.openAlerts},
 	} {

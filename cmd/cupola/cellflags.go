@@ -28,6 +28,10 @@ func decodeYAML(value, into any) error {
 		}
 		text = string(encoded)
 	}
+	if list, ok := into.(*cells.List); ok && strings.TrimSpace(text) == cells.None {
+		*list = cells.NoCells()
+		return nil
+	}
 	d := yaml.NewDecoder(strings.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(into); err != nil {

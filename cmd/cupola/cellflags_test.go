@@ -51,6 +51,11 @@ cells:
 	if err != nil || len(got.Cells) != 1 || got.Preloaded["lucid64"] != "/path/to/lucid64" {
 		t.Errorf("got %+v, %v; want what the flags say", got, err)
 	}
+	for text, args := range map[string][]string{"cells: none": nil, "": {"--cells", "none"}} {
+		if got, err := cellsOf(t, text, append(args, "--kubernetes", "edge=/k")...); err != nil || !got.None || len(got.Cells) > 0 {
+			t.Errorf("%q %v: got %+v, %v; want no cells", text, args, got, err)
+		}
+	}
 }
 
 func TestBadCells(t *testing.T) {
@@ -59,6 +64,8 @@ func TestBadCells(t *testing.T) {
 		"cells: [{name: a, memory: lots}]":     `invalid size "lots": give 1M or more, like 512M or 4G`,
 		"cells: [{name: a, colour: red}]":      "field colour not found",
 		"cells: {name: a}":                     "cannot unmarshal",
+		"cells: nothing":                       "cannot unmarshal",
+		"cells: [{isnone: true}]":              "field isnone not found",
 		"cells: [{name: a, tags: {a: b}}]":     "cannot unmarshal",
 		"preloaded_rootfses: [[a]]":            "cannot unmarshal",
 		"cells: [{name: a, containers: many}]": "cannot unmarshal",

@@ -67,6 +67,11 @@ func New(dir string, log *slog.Logger) (*Disks, error) {
 	return d, nil
 }
 
+// Unlimited is New where no directory needs a limit: no method is tried.
+func Unlimited(dir string, log *slog.Logger) (*Disks, error) {
+	return &Disks{dir: dir, log: log, method: Plain, why: "no containers have disks here"}, os.MkdirAll(dir, 0o700)
+}
+
 // Method tells how sizes are held, and when it is not the best way, why. It is
 // Plain while the disk is too full to try.
 func (d *Disks) Method() (Method, string) {

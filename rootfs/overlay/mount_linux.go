@@ -48,6 +48,10 @@ func Unmount(point string) error {
 			continue
 		case unix.EINVAL, unix.ENOENT: // no mount, or nothing there
 			return nil
+		case unix.EPERM: // also where there is no mount
+			if !IsMount(point) {
+				return nil
+			}
 		}
 		return fmt.Errorf("unmount %s: %w", point, err)
 	}

@@ -23,7 +23,7 @@ type Config struct {
 	Dir      string   // state of the containers: <Dir>/<guid>/; made 0700
 	Presence lrp.Cell // what the machine is and offers
 	// Parts are the logical cells that the machine is carved into; nil: one, which
-	// is Presence.
+	// is Presence. Where there are none, nothing new is started here.
 	Parts []PartConfig
 
 	Containers Containers

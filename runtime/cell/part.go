@@ -39,7 +39,7 @@ func (c *Cell) makeParts() error {
 	for _, cfg := range c.cfg.Parts {
 		c.parts = append(c.parts, newPart(c, cfg))
 	}
-	if len(c.parts) == 0 {
+	if c.cfg.Parts == nil {
 		c.parts = []*Part{newPart(c, PartConfig{Presence: c.cfg.Presence})}
 	}
 	f := findings{all: map[string][]string{}, records: map[string]record{}}

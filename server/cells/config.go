@@ -17,7 +17,7 @@ import (
 // Config says into which cells the machine is carved, and what those offer.
 // Its fields are flags of cupola serve.
 type Config struct {
-	Cells      List      `help:"Divide the machine into cells: a YAML list of {name, tags, required_tags, zone, memory, disk, containers, preloaded_rootfses, rootfs_providers}." placeholder:"YAML" env:"CUPOLA_CELLS"`
+	Cells      List      `help:"Divide the machine into cells: a YAML list of {name, tags, required_tags, zone, memory, disk, containers, preloaded_rootfses, rootfs_providers}; or none, so that all runs on the clusters of --kubernetes." placeholder:"YAML" env:"CUPOLA_CELLS"`
 	Preloaded  Preloaded `name:"preloaded-rootfses" help:"Root filesystems of cells, as YAML: a map of names to stacks, paths or images, or a list of stacks; by default all stacks." placeholder:"YAML" env:"CUPOLA_PRELOADED_ROOTFSES"`
 	Kubernetes []string  `help:"Add a cell that is a namespace of a Kubernetes cluster, as NAME=KUBECONFIG[,context=C][,namespace=N][,zone=Z], or NAME=in-cluster[,…] where the daemon is a pod of it; only what requires the tag NAME runs on it. A preview. May be repeated." placeholder:"NAME=FILE" sep:"none" env:"CUPOLA_KUBERNETES"`
 	Providers  []string  `name:"rootfs-providers" help:"Providers of further root filesystems: docker, oci; by default both." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
@@ -25,7 +25,17 @@ type Config struct {
 	KubernetesRegistry string `help:"Address of this machine at which the nodes of --kubernetes pull images of droplets, and the pods that stage apps get and leave files, by TLS with a certificate of cupola's CA; without it, they run docker apps alone. A preview." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY"`
 
 	Clusters []Cluster `flag:"-"` // those of Kubernetes; Normalize reads them
+	None     bool      `flag:"-"` // no containers run on this machine; Normalize reads it from Cells
 }
+
+// None is a List of no cells, as a flag has it.
+const None = "none"
+
+// NoCells is the List that None stands for.
+func NoCells() List { return List{{IsNone: true}} }
+
+// ErrNone is of what needs containers of this machine.
+var ErrNone = errors.New("this daemon runs no containers on its own machine: it was started with --cells none")
 
 // List is the cells; without one, the machine is one cell.
 type List []Cell
@@ -42,6 +52,8 @@ type Cell struct {
 	Containers int       `yaml:"containers"`         // 0: 250, Diego's
 	Preloaded  Preloaded `yaml:"preloaded_rootfses"` // nil: Config.Preloaded
 	Providers  []string  `yaml:"rootfs_providers"`   // nil: Config.Providers
+
+	IsNone bool `yaml:"-"` // for no cell
 }
 
 // Preloaded maps the name of a root filesystem to what it is: a stack, a path or
@@ -91,7 +103,10 @@ func (c *Config) Normalize() error {
 	if c.Providers == nil {
 		c.Providers = []string{string(reference.SchemeDocker), string(reference.SchemeOCI)}
 	}
-	faults := []error{checkProviders("rootfs_providers", c.Providers), checkPreloaded("preloaded_rootfses", c.Preloaded)}
+	if len(c.Cells) == 1 && c.Cells[0].IsNone {
+		c.None, c.Cells = true, nil
+	}
+	faults := []error{c.checkNone(), checkProviders("rootfs_providers", c.Providers), checkPreloaded("preloaded_rootfses", c.Preloaded)}
 	seen := map[string]bool{}
 	for i := range c.Cells {
 		cell, field := &c.Cells[i], fmt.Sprintf("cells[%d]", i)
@@ -111,6 +126,14 @@ func (c *Config) Normalize() error {
 		}
 	}
 	return errors.Join(append(faults, c.checkClusters(), c.checkRegistry())...)
+}
+
+// checkNone refuses a daemon on which nothing could run.
+func (c *Config) checkNone() error {
+	if c.None && len(c.Kubernetes) == 0 {
+		return errors.New("invalid --cells none: give --kubernetes, too: otherwise there is nothing to run apps on")
+	}
+	return nil
 }
 
 func (cell *Cell) normalize(field string) error {

@@ -20,6 +20,7 @@ type Cluster struct {
 	Namespace  string // "" is the context's
 	Zone       string // "" is DefaultZone
 	Leaving    bool   `json:"-"` // --kubernetes does not name it any longer
+	Open       bool   `json:"-"` // it takes what does not require its name as a tag, too
 }
 
 // InCluster stands for a kubeconfig where the daemon is a pod of the cluster: it has the rights of its service account.
@@ -63,10 +64,14 @@ func ParseCluster(s string) (Cluster, error) {
 }
 
 // Presence is the cell of a cluster, without what its nodes have. Only what requires its name
-// as a tag runs on it.
+// as a tag runs on it, unless it is open.
 func (c Cluster) Presence() lrp.Cell {
 	tags := []string{strings.ToLower(c.Name)}
-	return lrp.Cell{ID: c.Name, Tags: tags, RequiredTags: tags, Zone: c.Zone, RootFSProviders: []string{string(reference.SchemeDocker)}, NoStaging: true, Leaving: c.Leaving}
+	required := tags
+	if c.Open {
+		required = nil
+	}
+	return lrp.Cell{ID: c.Name, Tags: tags, RequiredTags: required, Zone: c.Zone, RootFSProviders: []string{string(reference.SchemeDocker)}, NoStaging: true, Leaving: c.Leaving}
 }
 
 // checkRegistry refuses an address that nodes could not be told.
@@ -92,12 +97,13 @@ func (c *Config) checkClusters() error {
 	for _, cell := range c.Cells {
 		taken[strings.ToLower(cell.Name)] = true
 	}
-	if len(c.Cells) == 0 {
+	if len(c.Cells) == 0 && !c.None {
 		taken[cellID] = true
 	}
 	c.Clusters = nil
 	for _, s := range c.Kubernetes {
 		cluster, err := ParseCluster(s)
+		cluster.Open = c.None
 		if err == nil && taken[strings.ToLower(cluster.Name)] {
 			err = fmt.Errorf("invalid --kubernetes %q: another cell is named %s; give each its own name", s, cluster.Name)
 		}

@@ -82,3 +82,24 @@ func TestClustersHaveTheirOwnNames(t *testing.T) {
 		t.Errorf("got %v; want %v", names, want)
 	}
 }
+
+// TestNoCells leaves everything to the clusters, of which there has to be one.
+func TestNoCells(t *testing.T) {
+	c := Config{Cells: NoCells(), Kubernetes: []string{"cupola=/k"}}
+	for range 2 { // which Validate may do, too
+		if err := c.Normalize(); err != nil || !c.None || len(c.Cells) > 0 {
+			t.Fatalf("got %+v, %v", c, err)
+		}
+	}
+	if p := c.Clusters[0].Presence(); !p.Suits(lrp.Constraint{}) || !p.Suits(lrp.Constraint{Require: []string{"cupola"}}) || p.Suits(lrp.Constraint{Require: []string{"other"}}) {
+		t.Errorf("%+v does not take all that it has the tags for", p)
+	}
+	m := Machine{Config: c}
+	if parts := m.Parts(); parts == nil || len(parts) > 0 || len(m.Groups(nil)) > 0 {
+		t.Errorf("got the parts %v", parts)
+	}
+	c = Config{Cells: NoCells()}
+	if err := c.Normalize(); err == nil || !strings.Contains(err.Error(), "invalid --cells none: give --kubernetes, too") {
+		t.Errorf("got %v without a cluster", err)
+	}
+}

@@ -47,8 +47,11 @@ func memoryMB() int {
 	return 1 << 10
 }
 
-// cells are the cells of the configuration; without one, the machine is one.
+// cells are the cells of the configuration; without one, the machine is one, unless it is none.
 func (m Machine) cells() []Cell {
+	if m.None {
+		return nil
+	}
 	p := m.Presence()
 	if len(m.Config.Cells) == 0 {
 		return []Cell{{Name: p.ID, MemoryMB: Megabytes(p.MemoryMB), DiskMB: Megabytes(p.DiskMB), Containers: p.Containers, Preloaded: m.Preloaded, Providers: m.Providers}}
@@ -78,7 +81,8 @@ func (m Machine) Groups(log *slog.Logger) (all []container.Group) {
 }
 
 // Parts are the cells for the executor.
-func (m Machine) Parts() (all []cell.PartConfig) {
+func (m Machine) Parts() []cell.PartConfig {
+	all := []cell.PartConfig{}
 	for _, c := range m.cells() {
 		p := cell.PartConfig{Preloaded: map[string]string{}, Presence: lrp.Cell{ID: c.Name, Tags: c.Tags, RequiredTags: c.Required, Zone: cmp.Or(c.Zone, DefaultZone), MemoryMB: int(c.MemoryMB), DiskMB: int(c.DiskMB), Containers: c.Containers,
 			RootFSes: m.rootFSes(c.Preloaded), RootFSProviders: c.Providers}}

@@ -258,6 +258,9 @@ func (c *Config) checkServices() (err error) {
 			err = errors.Join(err, fmt.Errorf("invalid --data-services %q: give some of %s", name, strings.Join(databroker.Names(), ", ")))
 		}
 	}
+	if c.None && len(c.DataServices) > 0 {
+		err = errors.Join(err, errors.New("invalid --data-services: services of the built-in broker run on this machine alone, and --cells none has no containers there: leave one of both out"))
+	}
 	if c.ServiceBackups < 1 {
 		err = errors.Join(err, fmt.Errorf("invalid --service-backups %d: give at least 1", c.ServiceBackups))
 	}

@@ -92,11 +92,20 @@ func (d *Dir) Egress() egress.Guard { return egress.Guard{Containers: d.Owner().
 
 // Roots opens stacks and images. guard holds for registries that users name.
 func (d *Dir) Roots(registries registry.Config, guard egress.Guard) (*rootfs.Store, error) {
+	return d.roots(registries, guard, false)
+}
+
+// Unmounted is Roots of a daemon that has no containers: it needs no rights to mount.
+func (d *Dir) Unmounted(registries registry.Config, guard egress.Guard) (*rootfs.Store, error) {
+	return d.roots(registries, guard, true)
+}
+
+func (d *Dir) roots(registries registry.Config, guard egress.Guard, unmounted bool) (*rootfs.Store, error) {
 	if err := lifecycle.Install(d.Path("lifecycle")); err != nil {
 		return nil, err
 	}
 	registries.Guard = &guard
-	return rootfs.New(rootfs.Config{Dir: d.Path("rootfs"), IDs: IDMap(), Tools: contract.Tools(), Registries: registries, Log: d.log})
+	return rootfs.New(rootfs.Config{Dir: d.Path("rootfs"), IDs: IDMap(), Tools: contract.Tools(), Registries: registries, Log: d.log, Unmounted: unmounted})
 }
 
 // Volumes opens the volumes, whose disks are made as those of roots.
@@ -121,6 +130,9 @@ func (d *Dir) Network(hostPorts ...uint16) (*network.Network, error) {
 	n := d.Owner()
 	return network.New(network.Config{Dir: d.Path("netns"), Table: n.Table, LinkPrefix: n.LinkPrefix, Subnet: n.Subnet, HostPorts: hostPorts, Names: true, Log: d.log})
 }
+
+// SharedUsers are the same for all containers, and claim nothing of the machine.
+func (d *Dir) SharedUsers() cell.Users { return users.Shared(IDMap()) }
 
 // Users gives each container its own users, or all the same where the data
 // directory's files cannot be shown to others.

@@ -76,7 +76,11 @@ func (e *Executor) OpenRoots(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.Roots, err = e.Dir.Roots(registries, e.Egress()); err != nil {
+	open := e.Dir.Roots
+	if e.None {
+		open = e.Dir.Unmounted
+	}
+	if e.Roots, err = open(registries, e.Egress()); err != nil {
 		return err
 	}
 	e.machine = cells.Machine{Config: e.Config.Config, DataDir: e.DataDir, Roots: e.Roots, DataServices: len(e.DataServices) > 0}
@@ -108,6 +112,9 @@ func (e *Executor) OpenVolumes(context.Context) (err error) {
 
 // OpenContainers opens the container engine and the containers' small files.
 func (e *Executor) OpenContainers(context.Context) (err error) {
+	if e.None {
+		return e.refuseContainers()
+	}
 	if e.Containers, err = e.Dir.Containers(container.Kind(e.Engine), e.machine.Groups(e.Log)); err != nil {
 		return err
 	}
@@ -117,6 +124,9 @@ func (e *Executor) OpenContainers(context.Context) (err error) {
 
 // OpenNetwork opens the containers' network and internal DNS.
 func (e *Executor) OpenNetwork(context.Context) (err error) {
+	if e.None {
+		return nil
+	}
 	if e.Network, err = e.Dir.Network(ports(e.HTTP, e.HTTPS)...); err != nil {
 		return err
 	}
@@ -135,17 +145,24 @@ func (e *Executor) OpenCell(ctx context.Context) (err error) {
 	if e.Identities, err = identity.Open(e.Dir.Path("identity"), e.InstanceCertLife); err != nil {
 		return err
 	}
-	if e.Users, err = e.Dir.Users(ctx, e.Roots); err != nil {
+	if e.None {
+		e.Users = e.Dir.SharedUsers()
+	} else if e.Users, err = e.Dir.Users(ctx, e.Roots); err != nil {
 		return err
 	}
 	tlsPorts, err := e.tlsPorts()
 	if err != nil {
 		return err
 	}
-	e.Cell, err = cell.New(cell.Config{Dir: e.Dir.Path("cell"), Presence: e.machine.Presence(), Parts: e.machine.Parts(), Containers: cell.Engine(e.Containers), Network: e.containerNetwork(), RootFS: e.Roots, Images: e.Roots.Images,
-		Files: e.Files, Users: e.Users, Artifacts: artifacts, Identities: e.Identities, TLSPorts: tlsPorts,
-		Volumes: e.Volumes, Blob: e.Blobs.Path, Layer: e.Roots.Images.BlobPath, Keep: e.keep, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log})
-	if err != nil {
+	cfg := cell.Config{Dir: e.Dir.Path("cell"), Presence: e.machine.Presence(), Parts: e.machine.Parts(), RootFS: e.Roots, Images: e.Roots.Images,
+		Users: e.Users, Artifacts: artifacts, Identities: e.Identities, TLSPorts: tlsPorts,
+		Volumes: e.Volumes, Blob: e.Blobs.Path, Layer: e.Roots.Images.BlobPath, Keep: e.keep, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log}
+	if e.None {
+		cfg.Containers, cfg.Network, cfg.Files = noContainers{}, noNetwork{}, noFiles{}
+	} else {
+		cfg.Containers, cfg.Network, cfg.Files = cell.Engine(e.Containers), e.containerNetwork(), e.Files
+	}
+	if e.Cell, err = cell.New(cfg); err != nil {
 		return err
 	}
 	e.Logs.InstanceTags = e.logTags
@@ -212,6 +229,9 @@ func (e *Executor) Close() error {
 
 // Teardown ends all containers. It closes the network.
 func (e *Executor) Teardown() error {
+	if e.None {
+		return nil // pods are for their clusters to end
+	}
 	r := cleanup.Runtime{Dir: e.Dir, Roots: e.Roots, Volumes: e.Volumes, Containers: e.Containers, Files: e.Files, Network: e.Network, Users: e.Users}
 	e.Network = nil
 	return r.Teardown()

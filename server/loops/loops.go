@@ -4,12 +4,14 @@ package loops
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
+	"cupola/server/bosh"
 	"cupola/server/bosh/compile"
 	"cupola/server/bosh/director"
 	"cupola/server/bosh/releases"
@@ -52,6 +54,9 @@ type Loops struct {
 // dialTime is how long a server of releases may take to answer a connection.
 const dialTime = 30 * time.Second
 
+// errNoDeployments is of a deployment where it cannot run.
+var errNoDeployments = fmt.Errorf("BOSH deployments run on this machine alone, and their templates are rendered in containers: %w", executor.ErrNone)
+
 // Open opens all but the built-in service broker. ctx ends what waits for requests
 // in flight; observe receives what each pass of the control loop saw.
 func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconcile.Look)) (err error) {
@@ -60,7 +65,14 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	resolver := &resolve.Resolver{Containers: x.Containers, Roots: x.Roots, Users: x.Users, States: x.Dir.Path("cell"), Images: x.Images, Log: x.Log,
 		Store: x.Store, Blobs: x.Blobs, Fetch: l.Releases.Fetch, StackFor: x.StemcellStacks}
 	resolver.Compiler = compile.New(compile.Config{Store: x.Store, Blobs: x.Blobs, Logs: x.Dir.Path("packaging"), Run: resolver.Sandbox().Compile, Log: x.Log})
-	l.Director = director.New(director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, Export: resolver.Export, AZ: l.cellsOf, Log: x.Log})
+	deployments := director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, Export: resolver.Export, AZ: l.cellsOf, Log: x.Log}
+	if x.None {
+		deployments.Resolve = func(context.Context, director.Request) (*bosh.Deployment, error) { return nil, errNoDeployments }
+		deployments.Export = func(context.Context, director.ExportRequest) (*director.Exported, error) {
+			return nil, errNoDeployments
+		}
+	}
+	l.Director = director.New(deployments)
 	l.Deploys = deploy.New(deploy.Config{Store: x.Store, Within: quota.WithinProcesses, Log: x.Log})
 	l.Desired = bbsrows.New()
 	l.Reach = reach.New(reach.Config{Store: x.Store, Cell: x, Log: x.Log})

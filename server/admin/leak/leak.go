@@ -26,12 +26,15 @@ type Finder func(context.Context) ([]string, error)
 func (f Finder) Find(ctx context.Context) ([]string, error) { return f(ctx) }
 
 // Running finds what leaked while the daemon runs. A link counts that is there
-// without its namespace for longer than straySettle.
+// without its namespace for longer than straySettle. net is nil where the daemon has no containers.
 func Running(executor *cell.Cell, net *network.Network) Finder {
 	return func(ctx context.Context) ([]string, error) {
 		lines, err := executor.Leaks(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if net == nil {
+			return lines, nil // there are no containers here
 		}
 		first, err := net.Stray()
 		if err != nil || len(first) == 0 {
