@@ -220,6 +220,12 @@ func TestWhereValuesComeFrom(t *testing.T) {
 	if diff := cmp.Diff(want, got.Images.Pull, cmp.AllowUnexported(pull{})); diff != "" || err != nil || !got.Debug {
 		t.Errorf("got %v, debug %v (-want +got):\n%s", err, got.Debug, diff)
 	}
+	for text, want := range map[string]bool{"yes": true, "No": false, "1": true, "'false'": false} {
+		write("debug: " + text)
+		if got, err := parse(); err != nil || got.Debug != want {
+			t.Errorf("debug: %s: got %v, %v; want %v", text, got.Debug, err, want)
+		}
+	}
 	write("{data-dir: of-file, only: [a]}")
 	if got, err := parse(); err != nil || got.Images.Pull.DataDir != "of-file" {
 		t.Errorf("got %q, %v; want the file's", got.Images.Pull.DataDir, err)

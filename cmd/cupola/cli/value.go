@@ -174,8 +174,10 @@ func (v *Value) scalar(text string, into reflect.Value) error {
 		into.SetString(path)
 		return err
 	case reflect.Bool:
-		yes, err := strconv.ParseBool(text)
-		if err != nil {
+		yes := strings.EqualFold(text, "yes")
+		if b, err := strconv.ParseBool(text); err == nil {
+			yes = b
+		} else if !yes && !strings.EqualFold(text, "no") {
 			return fmt.Errorf("expected true or false, got %q", text)
 		}
 		into.SetBool(yes)
