@@ -23,8 +23,8 @@ export HOME=$home
 mkdir -p $home/.pki/nssdb
 certutil -N -d sql:$home/.pki/nssdb --empty-password
 fetch() {
-	for attempt in 1 2 3 4 5; do # Chromium gives a page up when a link of the machine changes
-		page=$(timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir=$home/profile --host-resolver-rules="MAP *.example 127.0.0.1" --dump-dom $url 2>/dev/null) || true
+	for attempt in 1 2 3 4 5; do # Chromium gives a page up when a link of the machine changes; some versions say in an error why a page is not shown
+		page=$(timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir=$home/profile --host-resolver-rules="MAP *.example 127.0.0.1" --dump-dom $url 2>&1) || true
 		case $page in
 		*net::ERR_CERT_AUTHORITY_INVALID*) echo "$1 refused"; return ;;
 		*"<pre"*">ready"*) echo "$1 accepted"; return ;;
