@@ -14,50 +14,50 @@ import (
 
 // Cmd is cupola deployment.
 type Cmd struct {
-	Deploy              deployCmd              `cmd:"" help:"Deploy a manifest on this machine, or to a Kubernetes cluster."`
-	Render              renderCmd              `cmd:"" help:"Print a manifest's deployment as Kubernetes objects."`
-	Diff                diffCmd                `cmd:"" help:"Show what a deploy would change; exit with 2 if there are changes."`
-	List                listCmd                `cmd:"" aliases:"ls" help:"List the deployments."`
-	Inspect             inspectCmd             `cmd:"" aliases:"manifest" help:"Print a deployment's manifest."`
-	Instances           instancesCmd           `cmd:"" aliases:"is" help:"List a deployment's instances: state, AZ and address."`
-	VMs                 vmsCmd                 `cmd:"" name:"vms" help:"List the instances that have containers."`
-	Repair              repairCmd              `cmd:"" aliases:"cck,cloud-check" help:"List what is wrong with a deployment's instances and disks, and mend it."`
-	Logs                logsCmd                `cmd:"" help:"Show the logs of a deployment's processes and scripts, or download its log files."`
-	SSH                 sshCmd                 `cmd:"" name:"ssh" help:"Open a shell in an instance, or run a command in several."`
-	SCP                 scpCmd                 `cmd:"" name:"scp" help:"Copy files from instances, or to them."`
-	Errands             errandsCmd             `cmd:"" help:"List a deployment's errands."`
-	RunErrand           errandCmd              `cmd:"" help:"Run an errand, and print its output."`
-	Start               startCmd               `cmd:"" help:"Start instances."`
-	Stop                stopCmd                `cmd:"" help:"Stop instances; they stay stopped until 'start'."`
-	Restart             restartCmd             `cmd:"" help:"Restart instances."`
-	Recreate            recreateCmd            `cmd:"" help:"Recreate instances; persistent disks stay."`
-	Variables           variablesCmd           `cmd:"" help:"List a deployment's variables, without their values."`
-	Delete              deleteCmd              `cmd:"" aliases:"rm" help:"Delete a deployment; persistent disks stay by default."`
-	Task                taskCmd                `cmd:"" help:"Show a task, and follow it while it runs. With --debug, print what its deployment logged meanwhile."`
-	Tasks               tasksCmd               `cmd:"" help:"List the tasks that have not ended, or the last ones."`
-	Locks               locksCmd               `cmd:"" help:"List the deployments that a task is changing."`
-	Events              eventsCmd              `cmd:"" help:"List what was done to deployments, by whom."`
-	CancelTask          cancelCmd              `cmd:"" help:"Cancel a task; instances stay as they are until the next task."`
-	Disks               disksCmd               `cmd:"" help:"List the persistent disks."`
-	AttachDisk          attachDiskCmd          `cmd:"" help:"Give a stopped instance an orphaned disk."`
-	OrphanDisk          orphanDiskCmd          `cmd:"" help:"Orphan a stopped instance's disk; it gets an empty one."`
-	DeleteDisk          deleteDiskCmd          `cmd:"" help:"Delete an orphaned persistent disk."`
-	UploadRelease       uploadReleaseCmd       `cmd:"" help:"Upload a BOSH release."`
-	Releases            releasesCmd            `cmd:"" help:"List the uploaded releases."`
-	InspectRelease      inspectReleaseCmd      `cmd:"" help:"Show a release's jobs and packages."`
-	ExportRelease       exportReleaseCmd       `cmd:"" help:"Compile a release of a deployment, and download it as a tarball."`
-	DeleteRelease       deleteReleaseCmd       `cmd:"" help:"Delete a release that no deployment uses, with its compiled packages."`
-	Configs             configsCmd             `cmd:"" help:"List the configs that apply to all deployments."`
-	Config              configCmd              `cmd:"" help:"Print a config."`
-	UpdateConfig        updateConfigCmd        `cmd:"" help:"Update a config, and show what changes in it."`
-	DeleteConfig        deleteConfigCmd        `cmd:"" help:"Delete a config."`
-	DiffConfig          diffConfigCmd          `cmd:"" help:"Compare two configs; exit with 2 if they differ."`
-	CloudConfig         cloudConfigCmd         `cmd:"" help:"Print a cloud-config."`
-	UpdateCloudConfig   updateCloudConfigCmd   `cmd:"" help:"Update a cloud-config: AZs, VM types, disk types and networks."`
-	RuntimeConfig       runtimeConfigCmd       `cmd:"" help:"Print a runtime-config."`
-	UpdateRuntimeConfig updateRuntimeConfigCmd `cmd:"" help:"Update a runtime-config: addons and their releases, variables and tags of all deployments."`
-	Lint                lintCmd                `cmd:"" help:"Report all errors in a manifest. Needs no daemon."`
-	Interpolate         interpolateCmd         `cmd:"" aliases:"int" help:"Print a manifest with ops files and variables applied. Needs no daemon."`
+	Deploy              deployCmd              `cmd:"" group:"Deployments" help:"Deploy a manifest on this machine, or to a Kubernetes cluster."`
+	Render              renderCmd              `cmd:"" group:"Manifests" help:"Print a manifest's deployment as Kubernetes objects."`
+	Diff                diffCmd                `cmd:"" group:"Manifests" help:"Show what a deploy would change; exit with 2 if there are changes."`
+	List                listCmd                `cmd:"" group:"Deployments" aliases:"ls" help:"List the deployments."`
+	Inspect             inspectCmd             `cmd:"" group:"Deployments" aliases:"manifest" help:"Print a deployment's manifest."`
+	Instances           instancesCmd           `cmd:"" group:"Instances" aliases:"is" help:"List a deployment's instances: state, AZ and address."`
+	VMs                 vmsCmd                 `cmd:"" group:"Instances" name:"vms" help:"List the instances that have containers."`
+	Repair              repairCmd              `cmd:"" group:"Instances" aliases:"cck,cloud-check" help:"List what is wrong with a deployment's instances and disks, and mend it."`
+	Logs                logsCmd                `cmd:"" group:"Instances" help:"Show the logs of a deployment's processes and scripts, or download its log files."`
+	SSH                 sshCmd                 `cmd:"" group:"Instances" name:"ssh" help:"Open a shell in an instance, or run a command in several."`
+	SCP                 scpCmd                 `cmd:"" group:"Instances" name:"scp" help:"Copy files from instances, or to them."`
+	Errands             errandsCmd             `cmd:"" group:"Instances" help:"List a deployment's errands."`
+	RunErrand           errandCmd              `cmd:"" group:"Instances" help:"Run an errand, and print its output."`
+	Start               startCmd               `cmd:"" group:"Instances" help:"Start instances."`
+	Stop                stopCmd                `cmd:"" group:"Instances" help:"Stop instances; they stay stopped until 'start'."`
+	Restart             restartCmd             `cmd:"" group:"Instances" help:"Restart instances."`
+	Recreate            recreateCmd            `cmd:"" group:"Instances" help:"Recreate instances; persistent disks stay."`
+	Variables           variablesCmd           `cmd:"" group:"Deployments" help:"List a deployment's variables, without their values."`
+	Delete              deleteCmd              `cmd:"" group:"Deployments" aliases:"rm" help:"Delete a deployment; persistent disks stay by default."`
+	Task                taskCmd                `cmd:"" group:"Tasks" help:"Show a task, and follow it while it runs. With --debug, print what its deployment logged meanwhile."`
+	Tasks               tasksCmd               `cmd:"" group:"Tasks" help:"List the tasks that have not ended, or the last ones."`
+	Locks               locksCmd               `cmd:"" group:"Tasks" help:"List the deployments that a task is changing."`
+	Events              eventsCmd              `cmd:"" group:"Tasks" help:"List what was done to deployments, by whom."`
+	CancelTask          cancelCmd              `cmd:"" group:"Tasks" help:"Cancel a task; instances stay as they are until the next task."`
+	Disks               disksCmd               `cmd:"" group:"Persistent disks" help:"List the persistent disks."`
+	AttachDisk          attachDiskCmd          `cmd:"" group:"Persistent disks" help:"Give a stopped instance an orphaned disk."`
+	OrphanDisk          orphanDiskCmd          `cmd:"" group:"Persistent disks" help:"Orphan a stopped instance's disk; it gets an empty one."`
+	DeleteDisk          deleteDiskCmd          `cmd:"" group:"Persistent disks" help:"Delete an orphaned persistent disk."`
+	UploadRelease       uploadReleaseCmd       `cmd:"" group:"Releases" help:"Upload a BOSH release."`
+	Releases            releasesCmd            `cmd:"" group:"Releases" help:"List the uploaded releases."`
+	InspectRelease      inspectReleaseCmd      `cmd:"" group:"Releases" help:"Show a release's jobs and packages."`
+	ExportRelease       exportReleaseCmd       `cmd:"" group:"Releases" help:"Compile a release of a deployment, and download it as a tarball."`
+	DeleteRelease       deleteReleaseCmd       `cmd:"" group:"Releases" help:"Delete a release that no deployment uses, with its compiled packages."`
+	Configs             configsCmd             `cmd:"" group:"Configs" help:"List the configs that apply to all deployments."`
+	Config              configCmd              `cmd:"" group:"Configs" help:"Print a config."`
+	UpdateConfig        updateConfigCmd        `cmd:"" group:"Configs" help:"Update a config, and show what changes in it."`
+	DeleteConfig        deleteConfigCmd        `cmd:"" group:"Configs" help:"Delete a config."`
+	DiffConfig          diffConfigCmd          `cmd:"" group:"Configs" help:"Compare two configs; exit with 2 if they differ."`
+	CloudConfig         cloudConfigCmd         `cmd:"" group:"Configs" help:"Print a cloud-config."`
+	UpdateCloudConfig   updateCloudConfigCmd   `cmd:"" group:"Configs" help:"Update a cloud-config: AZs, VM types, disk types and networks."`
+	RuntimeConfig       runtimeConfigCmd       `cmd:"" group:"Configs" help:"Print a runtime-config."`
+	UpdateRuntimeConfig updateRuntimeConfigCmd `cmd:"" group:"Configs" help:"Update a runtime-config: addons and their releases, variables and tags of all deployments."`
+	Lint                lintCmd                `cmd:"" group:"Manifests" help:"Report all errors in a manifest. Needs no daemon."`
+	Interpolate         interpolateCmd         `cmd:"" group:"Manifests" aliases:"int" help:"Print a manifest with ops files and variables applied. Needs no daemon."`
 }
 
 type lintCmd struct {
