@@ -71,7 +71,7 @@ func (p *pull) Validate() error {
 
 type list struct {
 	shared
-	Long bool
+	Long bool `aliases:"verbose,wide" help:"Long."`
 }
 
 type remove struct {
@@ -126,6 +126,7 @@ func TestParse(t *testing.T) {
 		"images pull -- -i --debug":                   {Images: images{Pull: pull{Image: "-i", More: []string{"--debug"}}}},
 		"images pull i --kind b --data-dir d":         {Images: images{Pull: pull{shared: shared{"d"}, Image: "i", Kind: "b"}}},
 		"images --long":                               {Images: images{List: list{Long: true}}},
+		"images ls --wide":                            {Images: images{List: list{Long: true}}},
 		"images ls --long":                            {Images: images{List: list{Long: true}}},
 		"images --data-dir d list":                    {Images: images{List: list{shared: shared{"d"}}}},
 		"plain":                                       {},
@@ -276,7 +277,7 @@ Commands:
 Flags:
       --data-dir=DIR  The data (default /var)
                       ($CLITEST_DATA).
-      --long
+      --long          Long (also --verbose, --wide).
 
 Flags of all commands:
   -h, --help           Show help.

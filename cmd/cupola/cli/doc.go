@@ -16,7 +16,7 @@
 //	name         the name; by default the field's, with dashes
 //	help         one sentence
 //	short        the flag's letter
-//	aliases      further names of a command, with commas
+//	aliases      further names of a command or a flag, with commas
 //	default      the value if none is given. On a command: "withargs" has it run
 //	             if none of those beside it is named
 //	env          environment variables, with commas; the first that is set counts

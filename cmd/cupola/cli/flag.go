@@ -12,6 +12,7 @@ import (
 type Flag struct {
 	Value
 	Short     string // its letter, if it has one
+	Aliases   []string
 	Hidden    bool
 	Negatable bool
 
@@ -20,7 +21,7 @@ type Flag struct {
 }
 
 func newFlag(name string, field reflect.Value, tag reflect.StructTag, o Options) *Flag {
-	f := &Flag{Value: newValue(name, field, tag, o), Short: tag.Get("short"), bare: tag.Get("bare"), xor: tag.Get("xor")}
+	f := &Flag{Value: newValue(name, field, tag, o), Short: tag.Get("short"), Aliases: words(tag.Get("aliases")), bare: tag.Get("bare"), xor: tag.Get("xor")}
 	_, f.Required = tag.Lookup("required")
 	_, f.Hidden = tag.Lookup("hidden")
 	_, f.Negatable = tag.Lookup("negatable")
@@ -73,6 +74,9 @@ func (f *Flag) String() string {
 // addTo has a set take the flag.
 func (f *Flag) addTo(set *pflag.FlagSet) {
 	set.AddFlag(&pflag.Flag{Name: f.Name, Shorthand: f.Short, Value: setter(f.set), NoOptDefVal: f.bare})
+	for _, alias := range f.Aliases {
+		set.AddFlag(&pflag.Flag{Name: alias, Value: setter(f.set), NoOptDefVal: f.bare})
+	}
 	if f.Negatable {
 		set.AddFlag(&pflag.Flag{Name: "no-" + f.Name, Value: setter(func(string) error { return f.set("false") }), NoOptDefVal: "true"})
 	}

@@ -137,6 +137,9 @@ func flagRows(flags []*Flag) (rows []row) {
 // about is the help of a flag, with its default and its environment variables.
 func (f *Flag) about() string {
 	text := strings.TrimSuffix(f.Help, ".")
+	if len(f.Aliases) > 0 {
+		text += " (also --" + strings.Join(f.Aliases, ", --") + ")"
+	}
 	if f.HasDefault && f.PlaceHolder != "" {
 		text += " (default " + f.Default + ")"
 	}
