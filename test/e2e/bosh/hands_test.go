@@ -190,7 +190,7 @@ func TestInstancesAreChanged(t *testing.T) {
 func (h *handsDaemon) failing(t *testing.T) {
 	t.Helper()
 	const text = `[{"type": "replace", "path": "/instance_groups/name=worker/jobs/0/properties?/quarks/bpm/processes", "value": [{"name": "worker", "executable": "/bin/none"}]},
-		{"type": "replace", "path": "/update/update_watch_time", "value": 100}]`
+		{"type": "replace", "path": "/update/update_watch_time", "value": "1000-4000"}]`
 	if out, err := h.deploy(text); err == nil {
 		t.Errorf("got %s; want the deploy to fail", out)
 	}
