@@ -199,9 +199,9 @@ func TestLowWaterMark(t *testing.T) {
 	loop := e2e.NewLoopDisk(t, 1<<30)
 	d := loop.Start("--disk-low-water", "off")
 	d.AddBuildpack("caching", cachingBuildpack)
-	fillCaches(d, "--disk-low-water", "60M")
+	fillCaches(d, "--disk-low-water", "100M")
 	droplets := areas(d)["droplets"].Bytes
-	const mark = 60 << 20
+	const mark = 100 << 20     // apps are pushed and started with 60 MB, too
 	loop.FillBut(mark - 4<<20) // a little more than one build cache is enough
 	e2e.Eventually(t, time.Minute, func() string {
 		if got := free(d); got < mark {
