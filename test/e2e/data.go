@@ -13,12 +13,17 @@ import (
 // Tasks runs a task of hello-postgres, and wants it to end so.
 func (d *Daemon) Tasks(command, want string) {
 	d.T.Helper()
-	var task struct{ GUID, State string }
+	var task struct {
+		GUID, State string
+		Result      struct {
+			FailureReason string `json:"failure_reason"`
+		}
+	}
 	d.API("POST", "/v3/apps/"+d.App("hello-postgres")+"/tasks", Doc{"command": command, "memory_in_mb": 32, "disk_in_mb": 64}, &task)
 	Eventually(d.T, time.Minute, func() string {
 		d.API("GET", "/v3/tasks/"+task.GUID, nil, &task)
 		if task.State != want {
-			return fmt.Sprintf("%s: the task is %s; want %s", command, task.State, want)
+			return fmt.Sprintf("%s: the task is %s (%s); want %s", command, task.State, task.Result.FailureReason, want)
 		}
 		return ""
 	})
