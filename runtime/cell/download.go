@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"cupola/rootfs/tree"
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 )
 
@@ -75,7 +76,7 @@ func (p *performer) upload(ctx context.Context, at string, u lrp.Upload, source 
 		p.moan(ctx, u.Artifact, source, said)
 		err = failure{text}
 	case u.Artifact != "":
-		p.line(source, false, fmt.Sprintf("Uploaded %s (%s)", u.Artifact, byteSize(size)))
+		p.line(source, false, fmt.Sprintf("Uploaded %s (%s)", u.Artifact, contract.ByteSize(size)))
 	}
 	return p.done(at, err)
 }
@@ -121,17 +122,4 @@ func (p *performer) keepBlob(ctx context.Context, name string, f *os.File) (int6
 	}
 	p.update(func(r *record) { r.Outputs = append(r.Outputs, blob) })
 	return blob.Size, nil
-}
-
-// byteSize is a size as Diego writes it: 1.5M.
-func byteSize(n int64) string {
-	units := "BKMGTPE"
-	value, unit := float64(n), 0
-	for value >= 1024 && unit < len(units)-1 {
-		value, unit = value/1024, unit+1
-	}
-	if unit == 0 || value == float64(int64(value)) {
-		return fmt.Sprintf("%.0f%c", value, units[unit])
-	}
-	return fmt.Sprintf("%.1f%c", value, units[unit])
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cupola/runtime/artifact"
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 )
 
@@ -38,7 +39,7 @@ func (b *build) downloaded(what, source string, file artifact.File) {
 	case file.Cached:
 		b.line(source, false, "Downloaded "+what)
 	default:
-		b.line(source, false, fmt.Sprintf("Downloaded %s (%s)", what, byteSize(file.Size)))
+		b.line(source, false, fmt.Sprintf("Downloaded %s (%s)", what, contract.ByteSize(file.Size)))
 	}
 }
 

@@ -72,19 +72,6 @@ func download(ctx context.Context, from source, name, to string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Downloaded buildpack `%s` (%s)\n", name, byteSize(size)) // buildpackapplifecycle: downloadBuildpacks
+	fmt.Printf("Downloaded buildpack `%s` (%s)\n", name, contract.ByteSize(size)) // buildpackapplifecycle: downloadBuildpacks
 	return nil
-}
-
-// byteSize is a size as Diego's logs have it: 1.5M.
-func byteSize(n int64) string {
-	const units = "BKMGT"
-	value, unit := float64(n), 0
-	for value >= 1024 && unit < len(units)-1 {
-		value, unit = value/1024, unit+1
-	}
-	if unit == 0 || value == float64(int64(value)) {
-		return fmt.Sprintf("%.0f%c", value, units[unit])
-	}
-	return fmt.Sprintf("%.1f%c", value, units[unit])
 }

@@ -174,7 +174,7 @@ func (s *stager) download(ctx context.Context, d contract.StagingDownload) error
 		return s.moan(ctx, d.Artifact, text, nil)
 	}
 	if d.Artifact != "" {
-		s.print("Downloaded %s (%s)", d.Artifact, byteSize(size))
+		s.print("Downloaded %s (%s)", d.Artifact, contract.ByteSize(size))
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (s *stager) upload(ctx context.Context, u contract.StagingUpload) error {
 	err := s.send(ctx, u.From, u.Output)
 	if err == nil {
 		if info, statErr := os.Stat(u.From); statErr == nil && u.Artifact != "" {
-			s.print("Uploaded %s (%s)", u.Artifact, byteSize(info.Size()))
+			s.print("Uploaded %s (%s)", u.Artifact, contract.ByteSize(info.Size()))
 		}
 		return nil
 	}
@@ -255,17 +255,4 @@ func (s *stager) send(ctx context.Context, from, output string) error {
 		return errNotThere
 	}
 	return s.client.output(ctx, output, f)
-}
-
-// byteSize is a size as Diego writes it: 1.5M.
-func byteSize(n int64) string {
-	const units = "BKMGT"
-	value, unit := float64(n), 0
-	for value >= 1024 && unit < len(units)-1 {
-		value, unit = value/1024, unit+1
-	}
-	if unit == 0 || value == float64(int64(value)) {
-		return fmt.Sprintf("%.0f%c", value, units[unit])
-	}
-	return fmt.Sprintf("%.1f%c", value, units[unit])
 }
