@@ -52,37 +52,33 @@ func staging(lines []Line) string {
 }
 
 // refusals are what the API says of a push that it does not accept, and how to mend it.
-var refusals = []struct{ text, mend string }{
-	{`instance memory quota|instance_memory_limit`, "give the app less memory (cf push -m), or have an admin raise the quota's instance memory: cf update-org-quota -i, cf update-space-quota -i"},
-	{`space_quota_exceeded|exceeds space memory quota`, "see cf space SPACE and cf space-quota NAME: give apps less memory (cf scale -m, cf push -m), stop some, or raise the quota: cf update-space-quota -m"},
-	{`quota_exceeded|exceeds organization memory quota`, "see cf org ORG and cf org-quota NAME: give apps less memory (cf scale -m, cf push -m), stop some, or have an admin raise the quota: cf update-org-quota -m"},
-	{`app_instance_limit`, "run fewer instances (cf scale -i), or raise the quota's app instances: cf update-org-quota -a, cf update-space-quota -a"},
-	{`Routes quota exceeded`, "delete routes that lead to no app (cf delete-orphaned-routes), or raise the quota: cf update-org-quota -r, cf update-space-quota -r"},
-	{`Route already exists|is already mapped|The host is taken|Routes cannot be mapped to destinations in different spaces`, "choose another host name (routes in the manifest, random-route: true), or have the owner of the route share or delete it: cf routes"},
-	{`reserved system route`, "the host name belongs to the platform: choose another one (routes in the manifest, random-route: true)"},
-	{`No domains exist for route`, "cf domains lists those that there are: use one of them, or create it with cf create-private-domain"},
-	{`Service instance '.+' not found`, "cf services lists those of the space: create it with cf create-service or cf create-user-provided-service, or correct services in the manifest"},
-	{`Stack must be an existing stack|The stack could not be found`, "cf stacks lists those that there are: correct stack in the manifest"},
-	{`unknown buildpack name`, "cf buildpacks lists those that there are: correct buildpacks in the manifest, or name none, so that one detects the app"},
-	{`Environment variable '.+' is too long|Environment variables are too large`, "keep long values in a file of the app, or in a service: cf create-user-provided-service"},
-	{`too much disk requested`, "ask for less with disk_quota in the manifest, or cf push -k"},
-	{`insufficient resources`, "no cell has that much: give the app less memory or disk (cf push -m, -k), stop others, or see cupola cells"},
-	{`found no compatible cell`, "no cell has the stack or the tags that the app asks for: see cupola cells and cf stacks"},
-	{`no files to push`, "push the directory that has the app's files (path in the manifest), and see what .cfignore leaves out"},
+var refusals = []struct {
+	text func() *regexp.Regexp
+	mend string
+}{
+	{pattern.Lazy(`instance memory quota|instance_memory_limit`), "give the app less memory (cf push -m), or have an admin raise the quota's instance memory: cf update-org-quota -i, cf update-space-quota -i"},
+	{pattern.Lazy(`space_quota_exceeded|exceeds space memory quota`), "see cf space SPACE and cf space-quota NAME: give apps less memory (cf scale -m, cf push -m), stop some, or raise the quota: cf update-space-quota -m"},
+	{pattern.Lazy(`quota_exceeded|exceeds organization memory quota`), "see cf org ORG and cf org-quota NAME: give apps less memory (cf scale -m, cf push -m), stop some, or have an admin raise the quota: cf update-org-quota -m"},
+	{pattern.Lazy(`app_instance_limit`), "run fewer instances (cf scale -i), or raise the quota's app instances: cf update-org-quota -a, cf update-space-quota -a"},
+	{pattern.Lazy(`Routes quota exceeded`), "delete routes that lead to no app (cf delete-orphaned-routes), or raise the quota: cf update-org-quota -r, cf update-space-quota -r"},
+	{pattern.Lazy(`Route already exists|is already mapped|The host is taken|Routes cannot be mapped to destinations in different spaces`), "choose another host name (routes in the manifest, random-route: true), or have the owner of the route share or delete it: cf routes"},
+	{pattern.Lazy(`reserved system route`), "the host name belongs to the platform: choose another one (routes in the manifest, random-route: true)"},
+	{pattern.Lazy(`No domains exist for route`), "cf domains lists those that there are: use one of them, or create it with cf create-private-domain"},
+	{pattern.Lazy(`Service instance '.+' not found`), "cf services lists those of the space: create it with cf create-service or cf create-user-provided-service, or correct services in the manifest"},
+	{pattern.Lazy(`Stack must be an existing stack|The stack could not be found`), "cf stacks lists those that there are: correct stack in the manifest"},
+	{pattern.Lazy(`unknown buildpack name`), "cf buildpacks lists those that there are: correct buildpacks in the manifest, or name none, so that one detects the app"},
+	{pattern.Lazy(`Environment variable '.+' is too long|Environment variables are too large`), "keep long values in a file of the app, or in a service: cf create-user-provided-service"},
+	{pattern.Lazy(`too much disk requested`), "ask for less with disk_quota in the manifest, or cf push -k"},
+	{pattern.Lazy(`insufficient resources`), "no cell has that much: give the app less memory or disk (cf push -m, -k), stop others, or see cupola cells"},
+	{pattern.Lazy(`found no compatible cell`), "no cell has the stack or the tags that the app asks for: see cupola cells and cf stacks"},
+	{pattern.Lazy(`no files to push`), "push the directory that has the app's files (path in the manifest), and see what .cfignore leaves out"},
 }
-
-var refusalTexts = func() (all []func() *regexp.Regexp) {
-	for _, r := range refusals {
-		all = append(all, pattern.Lazy(r.text))
-	}
-	return all
-}()
 
 // Mend says how to mend what the API refused with a text; "" if it does not know.
 func Mend(text string) string {
-	for n, r := range refusalTexts {
-		if r().MatchString(text) {
-			return refusals[n].mend
+	for _, r := range refusals {
+		if r.text().MatchString(text) {
+			return r.mend
 		}
 	}
 	return ""
