@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -157,11 +156,9 @@ func describeOperations(program *cli.Command) error {
 		name, help := o.Describe()
 		c := program
 		for word := range strings.FieldsSeq(name) {
-			at := slices.IndexFunc(c.Commands, func(below *cli.Command) bool { return below.Name == word })
-			if at < 0 {
+			if c = c.Find(word); c == nil {
 				return fmt.Errorf("no command for the operation %q", name)
 			}
-			c = c.Commands[at]
 		}
 		c.Help = help
 	}

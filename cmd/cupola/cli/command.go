@@ -136,8 +136,16 @@ func (c *Command) line() []*Command {
 	return append(c.Parent.line(), c)
 }
 
-// find is the command below c with a name, or nil.
-func (c *Command) find(name string) *Command {
+// usualFlags are those of the command that runs if none below c is named.
+func (c *Command) usualFlags() (all []*Flag) {
+	for u := c.usual; u != nil; u = u.usual {
+		all = append(all, u.Flags...)
+	}
+	return all
+}
+
+// Find is the command below c with a name, or nil.
+func (c *Command) Find(name string) *Command {
 	for _, child := range c.Commands {
 		if child.Name == name || slices.Contains(child.Aliases, name) {
 			return child

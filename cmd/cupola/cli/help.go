@@ -66,10 +66,7 @@ func (c *Command) ownFlags() (all []*Flag) {
 			all = append(all, above.Flags...)
 		}
 	}
-	for u := c.usual; u != nil; u = u.usual {
-		all = append(all, u.Flags...)
-	}
-	return all
+	return append(all, c.usualFlags()...)
 }
 
 // table is a heading of help with what is below it.

@@ -81,7 +81,7 @@ func (p *Parser) find(args []string) (*Command, []string, error) {
 	for at := p.Program; ; {
 		set := at.flagSet()
 		if err := set.Parse(args); err != nil {
-			return at, nil, p.explain(at, err)
+			return at, nil, at.explain(err)
 		}
 		if p.help.given {
 			return at, nil, ErrHelp
@@ -93,8 +93,8 @@ func (p *Parser) find(args []string) (*Command, []string, error) {
 		switch {
 		case len(args) == 0 && at.usual == nil:
 			return at, nil, ErrHelp
-		case len(args) > 0 && set.ArgsLenAtDash() < 0 && at.find(args[0]) != nil:
-			at, args = at.find(args[0]), args[1:]
+		case len(args) > 0 && set.ArgsLenAtDash() < 0 && at.Find(args[0]) != nil:
+			at, args = at.Find(args[0]), args[1:]
 		case at.usual != nil:
 			if set.ArgsLenAtDash() >= 0 {
 				args = append([]string{"--"}, args...)
@@ -122,26 +122,21 @@ func (c *Command) flagSet() *pflag.FlagSet {
 	set := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.SetInterspersed(len(c.Commands) == 0)
-	for _, f := range c.AllFlags() {
+	for _, f := range append(c.AllFlags(), c.usualFlags()...) {
 		f.addTo(set)
-	}
-	for u := c.usual; u != nil; u = u.usual {
-		for _, f := range u.Flags {
-			f.addTo(set)
-		}
 	}
 	return set
 }
 
 // explain says what is wrong with a flag.
-func (p *Parser) explain(at *Command, err error) error {
+func (c *Command) explain(err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := unknown.GetSpecifiedName()
 		if unknown.GetSpecifiedShortnames() != "" {
 			return fmt.Errorf("unknown flag -%s", name)
 		}
 		var names []string
-		for _, f := range at.AllFlags() {
+		for _, f := range c.AllFlags() {
 			if !f.Hidden {
 				names = append(names, "--"+f.Name)
 			}
@@ -175,7 +170,7 @@ func (c *Command) takeArgs(args []string) error {
 
 // fill gives what the command line did not name its value of elsewhere.
 func (p *Parser) fill(c *Command) error {
-	file, err := p.file(c)
+	file, err := p.file()
 	if err != nil {
 		return err
 	}
@@ -193,7 +188,7 @@ func (p *Parser) fill(c *Command) error {
 }
 
 // file is the content of the configuration file, if there is one.
-func (p *Parser) file(c *Command) (map[string]any, error) {
+func (p *Parser) file() (map[string]any, error) {
 	i := slices.IndexFunc(p.Program.Flags, func(f *Flag) bool { return p.File != "" && f.Name == p.File })
 	if i < 0 {
 		return nil, nil
