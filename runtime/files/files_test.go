@@ -238,3 +238,26 @@ func FuzzCheckFiles(f *testing.F) {
 		}
 	})
 }
+
+// TestReplaceLinks has a link among the files stay as it is while they are the same, and
+// lead elsewhere when it should.
+func TestReplaceLinks(t *testing.T) {
+	s := plain(t)
+	generation := ""
+	for _, to := range []string{"/elsewhere", "/elsewhere", "other"} {
+		if err := s.Replace("c", "b", 0, []lrp.File{file("a", "x"), {Path: "packages", Link: to}, {Path: "below/link", Link: to}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"packages", "below/link"} {
+			dir := filepath.Join(s.Path("c", "b"), filepath.Dir(name))
+			if got, err := os.Readlink(filepath.Join(dir, data, filepath.Base(name))); got != to || err != nil {
+				t.Errorf("%s: got %q, %v; want %q", name, got, err, to)
+			}
+		}
+		now, err := os.Readlink(filepath.Join(s.Path("c", "b"), data))
+		if err != nil || (now == generation) != (generation != "" && to == "/elsewhere") {
+			t.Errorf("got %q after %q, %v; want it only for other files", now, generation, err)
+		}
+		generation = now
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"time"
 
 	"cupola/runtime/lrp"
@@ -65,13 +66,17 @@ func leadsTo(root *os.Root, files []lrp.File) bool {
 			return false
 		}
 	}
-	for _, f := range files {
-		content, err := root.ReadFile(path.Join(to, f.Path))
-		if err != nil || !bytes.Equal(content, f.Content) {
-			return false
-		}
+	return !slices.ContainsFunc(files, func(f lrp.File) bool { return !is(root, path.Join(to, f.Path), f) })
+}
+
+// is reports whether a file is f.
+func is(root *os.Root, name string, f lrp.File) bool {
+	if f.Link != "" {
+		to, err := root.Readlink(name)
+		return err == nil && to == f.Link
 	}
-	return true
+	content, err := root.ReadFile(name)
+	return err == nil && bytes.Equal(content, f.Content)
 }
 
 // clear removes what swap left of other files, but for dirs.
@@ -124,6 +129,9 @@ func (w writer) makeDir(root *os.Root, dir string) error {
 }
 
 func (w writer) writeFile(root *os.Root, name string, f lrp.File) error {
+	if f.Link != "" {
+		return errors.Join(root.Symlink(f.Link, name), w.own(root, name, 0))
+	}
 	mode := fs.FileMode(0o440)
 	if f.Program {
 		mode = 0o550

@@ -20,6 +20,8 @@ type File struct {
 	Path    string // relative, with slashes; no part begins with ".."
 	Content []byte
 	Program bool // it can be executed; in a Tree alone
+	// Link is the target of a symbolic link, which has no content; in a Tree alone.
+	Link string `json:",omitempty"`
 }
 
 // Tree is a directory of small files, programs too. It is read-only, and stays

@@ -81,7 +81,7 @@ func (i Instance) container(j *Job) lrp.RunInfo {
 	own := manifest.Names{Deployment: i.Deployment}.Service(i.Group, i.Index)
 	return lrp.RunInfo{
 		RootFS: j.Image, ImageUsername: j.ImageUsername, ImagePassword: j.ImagePassword, CachedDependencies: j.packages(),
-		Trees: []lrp.Tree{{Path: bpm.JobDir(j.Name), Files: j.Files}}, AddressMark: bpm.AddressMark,
+		Trees: []lrp.Tree{{Path: bpm.JobDir(j.Name), Files: j.tree()}}, AddressMark: bpm.AddressMark,
 		Hostnames: []string{own, own + clusterSuffix},
 		Pod:       "bosh." + i.GUID,
 		DiskMB:    i.dataMB(), LogRateLimitByte: -1,
@@ -94,9 +94,23 @@ func (i Instance) container(j *Job) lrp.RunInfo {
 // packages are shown at the paths where BOSH has them.
 func (j *Job) packages() (all []lrp.CachedDependency) {
 	for _, p := range j.Packages {
-		all = append(all, lrp.CachedDependency{Source: lrp.Blobbed(p.Digest), To: "/var/vcap/packages/" + p.Name})
+		all = append(all, lrp.CachedDependency{Source: lrp.Blobbed(p.Digest), To: packagesDir + "/" + p.Name})
 	}
 	return all
+}
+
+// packagesDir has the packages of an instance's releases.
+const packagesDir = "/var/vcap/packages"
+
+// tree returns the job's directory: its files and, as BOSH's agent makes it, packages. There, that is a directory of links to the
+// packages of this job; here one link, through which the others of the instance are seen, too. It is no part of the spec, so that
+// specs of earlier versions of cupola stay equal.
+func (j *Job) tree() []lrp.File {
+	const name = "packages"
+	if slices.ContainsFunc(j.Files, func(f lrp.File) bool { return f.Path == name || strings.HasPrefix(f.Path, name+"/") }) {
+		return j.Files
+	}
+	return append(slices.Clip(j.Files), lrp.File{Path: name, Link: packagesDir})
 }
 
 func (i Instance) tags(j *Job) map[string]string {

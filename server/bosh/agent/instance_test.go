@@ -163,3 +163,22 @@ func TestOwnName(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestUpgradeChangesNoSpec has what an earlier version stored stay the same text, and so the same digest: another one would have
+// each instance replaced by the first deploy after an upgrade.
+func TestUpgradeChangesNoSpec(t *testing.T) {
+	const stored = `{"Deployment":"d","Group":"g","Index":0,"Jobs":[{"Name":"web","Image":"preloaded:host","Packages":[{"Name":"server","Digest":"a"}],` +
+		`"Files":[{"Path":"bin/run","Content":"eA==","Program":true}],"Processes":[]}],"DataMB":0}`
+	spec, err := Decode([]byte(stored))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _, err := spec.Encode(); err != nil || string(text) != stored {
+		t.Errorf("got %s, %v", text, err)
+	}
+	run, err := Instance{Spec: spec}.Run(Call{Job: "web", Script: Errand})
+	want := []lrp.Tree{{Path: "/var/vcap/jobs/web", Files: []lrp.File{{Path: "bin/run", Content: []byte("x"), Program: true}, {Path: "packages", Link: "/var/vcap/packages"}}}}
+	if diff := cmp.Diff(want, run.Trees); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
