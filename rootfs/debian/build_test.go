@@ -49,8 +49,10 @@ func base() []testDeb {
 			files: []tar.Header{
 				file("./usr/bin/tool", 0o755), file("./usr/share/ca-certificates/mozilla/B.crt", 0o644),
 				file("./usr/share/ca-certificates/mozilla/A.crt", 0o644), dir("./usr/lib/locale/C.utf8", 0o755), file("./usr/bin/awk.real", 0o755),
+				dir("./etc/pam.d", 0o755), file("./usr/share/pam/common-auth", 0o644), file("./usr/share/pam/common-session-noninteractive", 0o644),
 			},
-			content: map[string]string{"./usr/bin/tool": "libx's", "./usr/share/ca-certificates/mozilla/A.crt": "AAA\n",
+			content: map[string]string{"./usr/bin/tool": "libx's",
+				"./usr/share/pam/common-auth": "# first\n$auth_primary\n# more\n$auth_additional\n# end\n", "./usr/share/pam/common-session-noninteractive": "$session_nonint_primary\n$session_nonint_additional\n", "./usr/share/ca-certificates/mozilla/A.crt": "AAA\n",
 				"./usr/share/ca-certificates/mozilla/B.crt": "BBB"},
 			scripts: map[string]string{"postinst": "#!/bin/sh\nupdate-alternatives --install /usr/bin/awk awk \\\n  /usr/bin/awk.real 5 # awk\n"},
 		},
@@ -69,19 +71,21 @@ func TestBuildMakesAWholeSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"usr/bin/tool":                          "libx's", // libx replaces base-files' file
-		"bin/tool":                              "libx's",
-		"usr/bin/dash2":                         "dash",
-		"etc/os-release":                        "ID=test\n",
-		"etc/ssl/certs/ca-certificates.crt":     "AAA\nBBB\n",
-		"etc/ca-certificates.conf":              "mozilla/A.crt\nmozilla/B.crt\n",
-		"etc/ssl/openssl.cnf":                   "x = y\n\n.include /tmp/app/openssl.cnf\n.include /home/vcap/app/openssl.cnf\n",
-		"etc/passwd":                            "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\nvcap:x:2000:2000::/home/vcap:/bin/bash\n",
-		"etc/group":                             "root:x:0:\nshadow:x:42:\nvcap:x:2000:\n",
-		"usr/share/doc/base-files/copyright":    "",
-		"var/lib/dpkg/info/base-files.list":     "/bin\n/etc\n/tmp\n/var\n/var/run\n/root\n/bin/tool\n/etc/debian_version\n/etc/ssl/openssl.cnf\n/usr/share/base-files/profile\n/usr/share/doc/base-files/changelog.gz\n/usr/share/doc/base-files/copyright\n/usr/share/man/man1/tool.1.gz\n/etc/os-release\n/lib/os-release\n",
-		"var/lib/dpkg/alternatives/awk":         "auto\n/usr/bin/awk\n\n/usr/bin/awk.real\n5\n\n",
-		"var/lib/dpkg/info/libx:amd64.postinst": base()[3].scripts["postinst"],
+		"usr/bin/tool":                            "libx's", // libx replaces base-files' file
+		"bin/tool":                                "libx's",
+		"usr/bin/dash2":                           "dash",
+		"etc/os-release":                          "ID=test\n",
+		"etc/ssl/certs/ca-certificates.crt":       "AAA\nBBB\n",
+		"etc/ca-certificates.conf":                "mozilla/A.crt\nmozilla/B.crt\n",
+		"etc/ssl/openssl.cnf":                     "x = y\n\n.include /tmp/app/openssl.cnf\n.include /home/vcap/app/openssl.cnf\n",
+		"etc/passwd":                              "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\nvcap:x:2000:2000::/home/vcap:/bin/bash\n",
+		"etc/group":                               "root:x:0:\nshadow:x:42:\nvcap:x:2000:\n",
+		"usr/share/doc/base-files/copyright":      "",
+		"etc/pam.d/common-auth":                   "# first\nauth\t[success=1 default=ignore]\tpam_unix.so nullok\n# more\n# end\n",
+		"etc/pam.d/common-session-noninteractive": "session\t[default=1]\t\t\tpam_permit.so\nsession\trequired\tpam_unix.so\n",
+		"var/lib/dpkg/info/base-files.list":       "/bin\n/etc\n/tmp\n/var\n/var/run\n/root\n/bin/tool\n/etc/debian_version\n/etc/ssl/openssl.cnf\n/usr/share/base-files/profile\n/usr/share/doc/base-files/changelog.gz\n/usr/share/doc/base-files/copyright\n/usr/share/man/man1/tool.1.gz\n/etc/os-release\n/lib/os-release\n",
+		"var/lib/dpkg/alternatives/awk":           "auto\n/usr/bin/awk\n\n/usr/bin/awk.real\n5\n\n",
+		"var/lib/dpkg/info/libx:amd64.postinst":   base()[3].scripts["postinst"],
 	} {
 		got, err := os.ReadFile(filepath.Join(r.Dir, path))
 		if err != nil || string(got) != want {

@@ -49,6 +49,7 @@ func finish(t *tree, packages []*installed, x Extras) error {
 		{"accounts", func() error { return finishAccounts(t, x.Users) }},
 		{"links", func() error { return finishLinks(t, x.Links) }},
 		{"shell", func() error { return finishShell(t) }},
+		{"PAM", func() error { return finishPAM(t) }},
 		{"locale", func() error { return finishLocale(t, x.Locale) }},
 		{"certificates", func() error { return finishCertificates(t, packages) }},
 		{"openssl", func() error { return finishOpenSSL(t, x.OpenSSL) }},
