@@ -1,0 +1,30 @@
+package contract
+
+import "time"
+
+// CommandMonit is the command of Helper that runs what BOSH's agent leaves to monit: see the verbs below.
+const CommandMonit = "monit"
+
+// The verbs of CommandMonit.
+const (
+	MonitInstall = "install" // FROM TO: gives a job its directory, writable as on a virtual machine of BOSH's
+	MonitRun     = "run"     // CHECKS, as JSON: starts them, starts them again, and stops them at SIGTERM
+	MonitSummary = "summary" // CHECKS, as JSON: fails if a process does not run
+)
+
+// MonitCheck is a "check process" of a monit file. Those that it depends on stand before it in a list.
+type MonitCheck struct {
+	Name    string
+	Pidfile string
+	Start   MonitProgram
+	Stop    MonitProgram
+	Depends []string `json:",omitempty"`
+}
+
+// MonitProgram is a start or a stop program. Without Args there is none.
+type MonitProgram struct {
+	Args    []string      `json:",omitempty"`
+	User    string        `json:",omitempty"` // a name or a number; "" is root
+	Group   string        `json:",omitempty"`
+	Timeout time.Duration // within which the process has to run, or to have ended
+}
