@@ -17,6 +17,7 @@ import (
 	"cupola/cmd/lifecycle/healthcheck"
 	"cupola/cmd/lifecycle/jvm"
 	"cupola/cmd/lifecycle/mail"
+	"cupola/cmd/lifecycle/monit"
 	"cupola/cmd/lifecycle/nginx"
 	"cupola/cmd/lifecycle/phpapp"
 	"cupola/cmd/lifecycle/proxy"
@@ -46,7 +47,7 @@ func run(argv []string) int {
 		}
 		argv = argv[1:]
 	}
-	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|mail|proxy|scp|sh|sshd|static|<tool> …")
+	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|mail|monit|proxy|scp|sh|sshd|static|<tool> …")
 	return 2
 }
 
@@ -74,6 +75,8 @@ func dispatch(argv []string) (code int, ok bool) {
 		return sshd.Main(args), true
 	case contract.CommandProxy:
 		return proxy.Main(args), true
+	case contract.CommandMonit:
+		return monit.Main(args), true
 	case "scp":
 		return scp.Main(args), true
 	case nginx.Varify:

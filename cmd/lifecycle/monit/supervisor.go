@@ -1,0 +1,178 @@
+package monit
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"cupola/runtime/contract"
+)
+
+// supervisor keeps processes running.
+type supervisor struct {
+	checks []contract.MonitCheck // each after those that it depends on
+	pause  time.Duration         // between looks
+	say    func(format string, args ...any)
+
+	seen     map[string]bool            // has run
+	starting map[string]<-chan struct{} // open as long as the start program runs
+}
+
+// run starts the processes, and starts again those that ended, until ctx ends. Then it stops them.
+func (s *supervisor) run(ctx context.Context) error {
+	s.seen, s.starting = map[string]bool{}, map[string]<-chan struct{}{}
+	if err := forget(s.checks); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		s.look(ctx)
+		sleep(ctx, s.pause)
+	}
+	for _, c := range slices.Backward(s.checks) {
+		s.stop(c)
+	}
+	return forget(s.checks)
+}
+
+// look starts what does not run, and what it depends on before it.
+func (s *supervisor) look(ctx context.Context) {
+	for _, c := range s.checks {
+		if _, alive := pid(c); alive {
+			s.seen[c.Name] = true
+			continue
+		}
+		if s.seen[c.Name] {
+			s.say("process %s is not running", c.Name)
+			s.stopDependents(c.Name)
+			s.seen[c.Name] = false
+		}
+		if s.ready(c) && ctx.Err() == nil {
+			s.start(ctx, c)
+		}
+	}
+}
+
+// ready reports whether all run that a process depends on.
+func (s *supervisor) ready(c contract.MonitCheck) bool {
+	return !slices.ContainsFunc(s.checks, func(on contract.MonitCheck) bool {
+		_, alive := pid(on)
+		return slices.Contains(c.Depends, on.Name) && !alive
+	})
+}
+
+// stopDependents stops what depends on a process, as monit does before it starts that again.
+func (s *supervisor) stopDependents(name string) {
+	down := map[string]bool{name: true}
+	var all []contract.MonitCheck
+	for _, c := range s.checks {
+		if slices.ContainsFunc(c.Depends, func(on string) bool { return down[on] }) {
+			down[c.Name] = true
+			all = append(all, c)
+		}
+	}
+	for _, c := range slices.Backward(all) {
+		s.stop(c)
+		s.seen[c.Name] = false
+	}
+}
+
+// start runs a start program and waits until the process is there. The program may go on meanwhile, or become the process; one that
+// has not ended is not started a second time.
+func (s *supervisor) start(ctx context.Context, c contract.MonitCheck) {
+	if running(s.starting[c.Name]) || len(c.Start.Args) == 0 {
+		return
+	}
+	s.say("starting process %s: %q", c.Name, c.Start.Args)
+	ended, err := begin(c.Start)
+	if err != nil {
+		s.say("process %s: %v", c.Name, err)
+		return
+	}
+	s.starting[c.Name] = ended
+	within, cancel := context.WithTimeout(ctx, c.Start.Timeout)
+	defer cancel()
+	if until(within, func() bool { _, alive := pid(c); return alive }) {
+		s.say("process %s is running", c.Name)
+		s.seen[c.Name] = true
+	} else if ctx.Err() == nil {
+		s.say("process %s did not start within %s: no process has the number in %s", c.Name, c.Start.Timeout, c.Pidfile)
+	}
+}
+
+// stop runs the stop program of a process that runs, or ends it by SIGTERM, and waits for the end of both.
+func (s *supervisor) stop(c contract.MonitCheck) {
+	n, alive := pid(c)
+	if !alive {
+		return
+	}
+	s.say("stopping process %s", c.Name)
+	var ended <-chan struct{}
+	timeout := c.Stop.Timeout
+	if len(c.Stop.Args) == 0 {
+		timeout = c.Start.Timeout
+		_ = syscall.Kill(n, syscall.SIGTERM) // it may have ended
+	} else {
+		var err error
+		if ended, err = begin(c.Stop); err != nil {
+			s.say("process %s: %v", c.Name, err)
+			return
+		}
+	}
+	within, cancel := context.WithTimeout(context.Background(), max(timeout, time.Second))
+	defer cancel()
+	if !until(within, func() bool { _, alive := pid(c); return !alive && !running(ended) }) {
+		s.say("process %s did not stop within %s", c.Name, timeout)
+	}
+}
+
+// begin runs a program; ended is closed at its end.
+func begin(p contract.MonitProgram) (ended <-chan struct{}, err error) {
+	cmd, err := command(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	go func(cmd *exec.Cmd) {
+		defer close(done)
+		_ = cmd.Wait() // whether the process runs is seen by its pidfile
+	}(cmd)
+	return done, nil
+}
+
+// running reports whether a program has not ended; nil is none.
+func running(ended <-chan struct{}) bool {
+	if ended == nil {
+		return false
+	}
+	select {
+	case <-ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// until asks at short distances until it is so, or until ctx ends.
+func until(ctx context.Context, so func() bool) bool {
+	for !so() {
+		if ctx.Err() != nil {
+			return false
+		}
+		sleep(ctx, 100*time.Millisecond)
+	}
+	return true
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
