@@ -3,6 +3,7 @@ package bosh
 import (
 	"io/fs"
 
+	"cupola/runtime/contract"
 	"cupola/server/bosh/bpm"
 	"cupola/server/bosh/link"
 	"cupola/server/bosh/manifest"
@@ -99,6 +100,8 @@ type Process struct {
 	Container           string  // its name
 	CPUs                float64 // 0 for no bound
 	Readiness, Liveness *manifest.Probe
+	// Monit are the processes of a job that has a monit file instead of BPM's: one container runs them all.
+	Monit []contract.MonitCheck `json:",omitempty"`
 }
 
 // Active is the probe that reports whether the instance is the active one, by a

@@ -16,13 +16,19 @@ const bpmFile = "config/bpm.yml"
 // readProcesses reads what bpm.yml says for each instance, and lays over it what
 // the manifest says.
 func (g *group) readProcesses(j *job) error {
-	over, err := bpm.FromValue(map[string]any{"processes": inline(j)})
+	over, err := bpm.FromValue(map[string]any{"processes": inline(j.Job)})
 	if err != nil {
 		return fmt.Errorf("quarks.bpm: %w", err)
 	}
 	var last error
 	for i := range j.rendered {
 		r := &j.rendered[i]
+		if j.monit {
+			if r.Processes, err = g.monitored(j, r.Files); err != nil {
+				return err
+			}
+			continue
+		}
 		config, err := j.config(g, r.Files)
 		if err == nil {
 			config = config.Merge(over)
@@ -39,7 +45,7 @@ func (g *group) readProcesses(j *job) error {
 }
 
 // inline are the processes in the manifest.
-func inline(j *job) (all []any) {
+func inline(j *manifest.Job) (all []any) {
 	if j.Quarks != nil {
 		for _, p := range j.Quarks.Processes {
 			all = append(all, p)
@@ -58,10 +64,10 @@ func (j *job) config(g *group, files []JobFile) (bpm.Config, error) {
 	switch {
 	case j.Quarks != nil && j.Quarks.NoProcesses:
 		return bpm.Config{}, nil
-	case g.Lifecycle != manifest.Service && has("bin/run") >= 0 && len(inline(j)) == 0:
+	case g.Lifecycle != manifest.Service && has("bin/run") >= 0 && len(inline(j.Job)) == 0:
 		return bpm.Config{Processes: []bpm.Process{{Name: "run", Executable: bpm.JobDir(j.Name) + "/bin/run"}}}, nil
-	case len(inline(j)) == 0:
-		return bpm.Config{}, fmt.Errorf("has no BPM information: its release renders no %s, and the manifest has no quarks.bpm.processes", bpmFile)
+	case len(inline(j.Job)) == 0:
+		return bpm.Config{}, fmt.Errorf("has no BPM information: its release renders no %s and has no monit file, and the manifest has no quarks.bpm.processes", bpmFile)
 	}
 	return bpm.Config{}, nil
 }

@@ -71,6 +71,7 @@ type job struct {
 	properties map[string]any
 	order      *tree.Order // of properties
 	rendered   []Rendered  // by instance
+	monit      bool        // its processes are those of its monit file
 }
 
 func (g *group) fault(j *job, err error) error {
@@ -111,6 +112,7 @@ func (r *resolution) read(ctx context.Context) error {
 		j.version = r.m.Release(j.Release).Version
 		if p := patchOf(j.Job); len(p.Scripts) > 0 {
 			j.release, err = r.patched(ctx, j, p)
+			j.useMonit(g.InstanceGroup)
 			return err
 		}
 		read, ok := seen[known{j.image, j.Name}]
@@ -121,6 +123,7 @@ func (r *resolution) read(ctx context.Context) error {
 			seen[known{j.image, j.Name}] = read
 		}
 		j.release = read
+		j.useMonit(g.InstanceGroup)
 		return nil
 	})
 }

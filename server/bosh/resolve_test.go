@@ -217,9 +217,9 @@ func TestResolveRefuses(t *testing.T) {
 		{"healthcheck: {nats:", "healthcheck: {x:", `instance group "nats", job "nats": the healthcheck is of process "x", which the job does not have`},
 		{"envs: [{name: EXTRA", "activePassiveProbes: {x: {tcpSocket: {port: 4222}}}\n        envs: [{name: EXTRA", `instance group "nats", job "nats": the activePassiveProbe is of container "x", which the job does not have`},
 		{"executable: /side", "x: y", `instance group "nats", job "nats": process "side": invalid config: executable`},
-		{"lifecycle: errand", "lifecycle: service", `instance group "tests", job "smoke": has no BPM information: its release renders no config/bpm.yml, and the manifest has no quarks.bpm.processes`},
+		{"lifecycle: errand", "lifecycle: service", `instance group "tests", job "smoke": has no BPM information: its release renders no config/bpm.yml and has no monit file, and the manifest has no quarks.bpm.processes`},
 		{"- {name: smoke, release: tests}", "- {name: smoke, release: tests}\n- {name: nothing, jobs: [{name: quiet, release: nats}]}",
-			`instance group "nothing", job "quiet": has no BPM information: its release renders no config/bpm.yml, and the manifest has no quarks.bpm.processes`},
+			`instance group "nothing", job "quiet": has no BPM information: its release renders no config/bpm.yml and has no monit file, and the manifest has no quarks.bpm.processes`},
 		{"- {name: smoke, release: tests}", "- {name: smoke, release: tests}\n- {name: nothing, jobs: [{name: quiet, release: nats, properties: {quarks: {bpm: {processes: []}}}}]}", ""},
 		{"{name: side, ", "{name: na-ts, ", ""},
 		{"{name: side, ", "{name: NATS, ", `instance group "nats": process "nats" of job "nats" and process "NATS" of job "nats" would both be the container nats-nats`},
@@ -395,5 +395,53 @@ instance_groups:
 		if !strings.Contains(sent, want) {
 			t.Errorf("got %s; want %s", sent, want)
 		}
+	}
+}
+
+// TestMonitFile has the processes of a job be those of its monit file if neither its release nor the manifest says anything for BPM.
+func TestMonitFile(t *testing.T) {
+	const file = "check process clock with pidfile /clock.pid\n  start program \"/clock <%= spec.index %>\"\n"
+	for _, test := range []struct{ name, monit, spec, more, want string }{
+		{"alone", file, "{}", "", "/clock 0, /clock 1"},
+		{"none", "# nothing to monitor\n", "{}", "", ","},
+		{"with another", file, "templates: {b: second.monit}", "", "/second /clock 0, /second /clock 1"},
+		{"for bpm", file, "templates: {a: config/bpm.yml}", "", "none, none"},
+		{"with processes of the manifest", file, "{}", "properties: {quarks: {bpm: {processes: [{name: x, executable: /x}]}}}", "none, none"},
+		{"with no process by the manifest", file, "{}", "properties: {quarks: {bpm: {processes: []}}}", ","},
+		{"wrong", "\n" + file + "reload", "{}", "", `instance group "g", job "j": monit, line 4: cannot read "reload" here`},
+		{"twice", file, "templates: {c: more.monit}", "", `process "clock" is in several monit files`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			read := jobs(map[string]string{"a": "processes: [{name: a, executable: /a}]", "b": "check process second with pidfile /b start program \"/second\"", "c": "check process clock pidfile /c"}, map[string]string{"j": test.spec})
+			r := Resolver{Job: func(ctx context.Context, of manifest.Image, name string) (release.Job, error) {
+				j, err := read(ctx, of, name)
+				j.Monit = []byte(test.monit)
+				return j, err
+			}}
+			d, err := r.Resolve(t.Context(), parse(t, "name: d\nreleases: [{name: r, version: '1'}]\nstemcells: [{alias: s, os: o, version: '1'}]\n"+
+				"instance_groups: [{name: g, instances: 2, stemcell: s, jobs: [{name: j, release: r, "+test.more+"}]}]"))
+			if err != nil {
+				if !strings.Contains(err.Error(), test.want) {
+					t.Errorf("got %v; want %s", err, test.want)
+				}
+				return
+			}
+			var got []string
+			for _, i := range d.Groups[0].Instances {
+				var programs []string
+				for _, p := range i.Jobs[0].Processes {
+					if p.Monit == nil {
+						programs = append(programs, "none")
+					}
+					for _, c := range p.Monit {
+						programs = append(programs, strings.Join(c.Start.Args, " "))
+					}
+				}
+				got = append(got, strings.Join(programs, " "))
+			}
+			if text := strings.TrimSpace(strings.Join(got, ", ")); text != test.want {
+				t.Errorf("got %q; want %q", text, test.want)
+			}
+		})
 	}
 }

@@ -142,6 +142,9 @@ func (r *rendering) group(of *bosh.Group) error {
 			return fmt.Errorf("job %q: its image is %s on this machine, which no cluster can pull; give its release a registry's url", of.Jobs[i].Name, of.Jobs[i].Image.Reference)
 		}
 		for _, p := range of.Jobs[i].Processes {
+			if p.Monit != nil {
+				return fmt.Errorf("job %q: its processes are those of its monit file, which no cluster can run; give them in quarks.bpm.processes", of.Jobs[i].Name)
+			}
 			g.isolated = g.isolated || p.PersistentDisk
 		}
 	}

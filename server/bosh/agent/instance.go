@@ -58,14 +58,22 @@ func (i Instance) Desired() []lrp.Desired {
 
 func (i Instance) desired(j *Job, p *Process) lrp.Desired {
 	run := i.container(j)
-	run.Volumes, run.Setup = i.mounts(j, p), i.setup(j, p)
-	run.Action = command(p).Action()
-	limit(&run, p)
+	i.show(&run, j, p)
 	run.Ports = p.Ports
 	watch(&run, p)
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, p.Name}, "/")
 	return lrp.Desired{ProcessGUID: i.processGUID(j.Name, p.Name), Domain: lrp.BOSHDomain(i.Deployment),
 		Owner: lrp.Owner{GUID: i.GUID, Part: j.Name + "/" + p.Name}, Instances: 1, RunInfo: run}
+}
+
+// show sets what a process runs, and what it sees.
+func (i Instance) show(run *lrp.RunInfo, j *Job, p *Process) {
+	limit(run, p)
+	if p.Monit != nil {
+		run.Volumes, run.Setup, run.Action = i.whole(j), j.prepared(), monit(p).Action()
+		return
+	}
+	run.Volumes, run.Setup, run.Action = i.mounts(j, p), i.setup(j, p), command(p).Action()
 }
 
 // limit bounds a container as its process is.
@@ -81,7 +89,7 @@ func (i Instance) container(j *Job) lrp.RunInfo {
 	own := manifest.Names{Deployment: i.Deployment}.Service(i.Group, i.Index)
 	return lrp.RunInfo{
 		RootFS: j.Image, ImageUsername: j.ImageUsername, ImagePassword: j.ImagePassword, CachedDependencies: j.packages(),
-		Trees: []lrp.Tree{{Path: bpm.JobDir(j.Name), Files: j.tree()}}, AddressMark: bpm.AddressMark,
+		Trees: []lrp.Tree{{Path: j.treeDir(), Files: j.tree()}}, AddressMark: bpm.AddressMark,
 		Hostnames: []string{own, own + clusterSuffix},
 		Pod:       "bosh." + i.GUID,
 		DiskMB:    i.dataMB(), LogRateLimitByte: -1,
@@ -170,6 +178,9 @@ func watch(run *lrp.RunInfo, p *Process) {
 	}
 	if p.Readiness != nil {
 		run.Checks.Readiness = []lrp.Check{p.check(p.Readiness)}
+	}
+	if p.Monit != nil {
+		run.Checks.Readiness = append(run.Checks.Readiness, p.summary())
 	}
 	if p.Active != nil {
 		probe := *p.Active

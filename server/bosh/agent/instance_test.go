@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/bpm"
 )
@@ -180,5 +181,34 @@ func TestUpgradeChangesNoSpec(t *testing.T) {
 	want := []lrp.Tree{{Path: "/var/vcap/jobs/web", Files: []lrp.File{{Path: "bin/run", Content: []byte("x"), Program: true}, {Path: "packages", Link: "/var/vcap/packages"}}}}
 	if diff := cmp.Diff(want, run.Trees); err != nil || diff != "" {
 		t.Error(err, diff)
+	}
+}
+
+// TestMonitoredJob has all processes of a monit file in one container, which runs as root, sees the disks whole, has the job's
+// directory on one of them, and is ready while all processes run. Its scripts see the same directory.
+func TestMonitoredJob(t *testing.T) {
+	i := instance(Process{Monit: []contract.MonitCheck{{Name: "nats", Pidfile: "/nats.pid"}}})
+	got := i.Desired()[0]
+	const checks = `[{"Name":"nats","Pidfile":"/nats.pid","Start":{"Timeout":0},"Stop":{"Timeout":0}}]`
+	run := lrp.Run{Path: contract.Helper, Args: []string{"monit", "run", checks}, Dir: "/", User: "root", Stop: []lrp.Signal{{Name: "TERM", Wait: 5 * time.Minute}}}
+	if diff := cmp.Diff(run.Action(), got.Action); diff != "" {
+		t.Error(diff)
+	}
+	volumes := []lrp.Volume{{Name: "bosh-data-g", Path: "/var/vcap/data"}, {Name: "bosh-sys-g", Path: "/var/vcap/sys"}, {Name: "bosh-data-g", Path: "/var/vcap/jobs/nats", Dir: "jobs/nats", Owner: "root"}}
+	script, err := i.Run(Call{Job: "nats", Script: PreStart})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []lrp.RunInfo{got.RunInfo, script} {
+		if diff := cmp.Diff(volumes, r.Volumes); diff != "" || r.Trees[0].Path != "/var/vcap/rendered/nats" {
+			t.Error(diff, r.Trees)
+		}
+		install := lrp.Run{Path: contract.Helper, Args: []string{"monit", "install", "/var/vcap/rendered/nats", "/var/vcap/jobs/nats", "vcap"}, Dir: "/", User: "root", Quiet: true}
+		if diff := cmp.Diff(install.Action(), r.Setup.Serial.Actions[1]); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if c := got.Checks.Readiness; len(c) != 1 || c[0].Type != lrp.CheckExec || !slices.Equal(c[0].Run.Args, []string{"monit", "summary", checks}) {
+		t.Errorf("got %+v", c)
 	}
 }

@@ -57,7 +57,7 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 	}
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, string(c.Script)}, "/")
 	if c.Process == "" {
-		run.Volumes, run.Setup = i.whole(), makeDirectories(j.directories())
+		run.Volumes, run.Setup = i.whole(j), j.prepared()
 		run.Action = j.script(c).Action()
 		switch {
 		case c.Script == Drain:
@@ -71,8 +71,7 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 	if p == nil {
 		return run, fmt.Errorf("job %s of %s has no process %s", j.Name, i.name(), c.Process)
 	}
-	run.Volumes, run.Setup, run.Action = i.mounts(j, p), i.setup(j, p), command(p).Action()
-	limit(&run, p)
+	i.show(&run, j, p)
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, p.Name}, "/")
 	return run, nil
 }

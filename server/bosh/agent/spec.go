@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/bpm"
 )
@@ -53,6 +54,8 @@ type Process struct {
 	Liveness  *Probe   `json:",omitempty"` // a process that fails it is started again
 	Readiness *Probe   `json:",omitempty"` // an instance that fails it has no name
 	Active    *Probe   `json:",omitempty"` // one instance that passes it has the group's name
+	// Monit are the processes of the job's monit file, which this one starts and watches.
+	Monit []contract.MonitCheck `json:",omitempty"`
 }
 
 // Probe reports whether a process is well. One of Exec and Port is given; without

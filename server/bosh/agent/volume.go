@@ -46,12 +46,15 @@ func (i Instance) disks() map[string]string {
 	return all
 }
 
-// whole are all disks of the instance as its scripts see them: whole, as on a
+// whole are all disks of the instance as a job's scripts see them: whole, as on a
 // machine of BOSH's.
-func (i Instance) whole() (all []lrp.Volume) {
+func (i Instance) whole(j *Job) (all []lrp.Volume) {
 	disks := i.disks()
 	for _, at := range slices.Sorted(maps.Keys(disks)) {
 		all = append(all, lrp.Volume{Name: disks[at], Path: at})
+	}
+	if j.monitored() {
+		all = append(all, lrp.Volume{Name: i.data(), Path: bpm.JobDir(j.Name), Dir: "jobs/" + j.Name, Owner: "root"})
 	}
 	return all
 }

@@ -15,6 +15,8 @@ type Job struct {
 	Provides   []Provided
 	Consumes   []Consumed
 	Packages   []string
+	// Monit is the template of the job's monit file; nil: it has none.
+	Monit []byte
 }
 
 // Property is one that the templates of a job may see.

@@ -50,6 +50,10 @@ func Read(root fs.FS, name string) (Job, error) {
 			return Job{}, fmt.Errorf("job %q: the templates have more than %d bytes", name, maxJobBytes)
 		}
 	}
+	job.Monit, _, err = readFile(root, path.Join(jobsDir, name, "monit"), maxTemplateBytes)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Job{}, fmt.Errorf("job %q: monit: %w", name, err)
+	}
 	return job, nil
 }
 

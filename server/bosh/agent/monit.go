@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"cupola/runtime/contract"
+	"cupola/runtime/lrp"
+	"cupola/server/bosh/bpm"
+)
+
+// monitored reports whether the job's processes are those of its monit file. All run in one container, as root like monit, and see
+// the disks whole. The job's directory is on the ephemeral disk, where its scripts may write to it, as on a machine of BOSH's.
+func (j *Job) monitored() bool {
+	return slices.ContainsFunc(j.Processes, func(p Process) bool { return p.Monit != nil })
+}
+
+// treeDir is where the job's rendered files are shown: in its directory, or where they are copied to that from.
+func (j *Job) treeDir() string {
+	if j.monitored() {
+		return "/var/vcap/rendered/" + j.Name
+	}
+	return bpm.JobDir(j.Name)
+}
+
+// prepared makes what a job's scripts, and what monit runs, expect to find.
+func (j *Job) prepared() lrp.Action {
+	dirs := makeDirectories(j.directories())
+	if !j.monitored() {
+		return dirs
+	}
+	return lrp.Serial(dirs, helper(contract.MonitInstall, j.treeDir(), bpm.JobDir(j.Name), user).Action())
+}
+
+// monitStop is how long BOSH's agent waits for all processes to stop.
+const monitStop = 5 * time.Minute
+
+// monit runs the processes of a monit file.
+func monit(p *Process) lrp.Run {
+	run := helper(contract.MonitRun, checksOf(p))
+	run.Nofile, run.Stop = p.Limits.OpenFiles, []lrp.Signal{{Name: "TERM", Wait: monitStop}}
+	run.Quiet = false
+	return run
+}
+
+// The times of summary: it is asked as often as monit looks, and may wait for a processor.
+const (
+	summaryInterval = 10 * time.Second
+	summaryTimeout  = 5 * time.Second
+)
+
+// summary has the instance be ready only while all processes run.
+func (p *Process) summary() lrp.Check {
+	run := helper(contract.MonitSummary, checksOf(p))
+	return lrp.Check{Type: lrp.CheckExec, Run: &run, Interval: summaryInterval, InvocationTimeout: summaryTimeout, Failures: 1, Successes: 1}
+}
+
+func helper(args ...string) lrp.Run {
+	return lrp.Run{Path: contract.Helper, Args: append([]string{contract.CommandMonit}, args...), Dir: "/", User: "root", Quiet: true}
+}
+
+func checksOf(p *Process) string {
+	text, err := json.Marshal(p.Monit)
+	if err != nil {
+		panic(err) // it is made of texts and numbers
+	}
+	return string(text)
+}

@@ -1,0 +1,67 @@
+package bosh
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+
+	"cupola/runtime/contract"
+	"cupola/server/bosh/bpm"
+	"cupola/server/bosh/manifest"
+	"cupola/server/bosh/monit"
+	"cupola/server/bosh/release"
+)
+
+// monitFile is where BOSH has a job's monit file, among the rendered ones.
+const monitFile = "monit"
+
+// useMonit decides whether the job's processes are those of its monit file: if neither its release nor the manifest says anything
+// for BPM. Then the file is rendered as the others are. In a release for BPM it only calls bpm, and is not looked at.
+func (j *job) useMonit(g *manifest.InstanceGroup) {
+	is := func(name string) bool {
+		return slices.ContainsFunc(j.release.Templates, func(t release.Template) bool { return t.Destination == name })
+	}
+	if j.release.Monit == nil || g.Lifecycle != manifest.Service || is(bpmFile) || is(monitFile) || len(inline(j.Job)) > 0 || j.Quarks != nil && j.Quarks.NoProcesses {
+		return
+	}
+	j.monit = true
+	j.release.Templates = append(slices.Clip(j.release.Templates), release.Template{Source: monitFile, Destination: monitFile, Content: j.release.Monit, Mode: 0o640})
+}
+
+// monitored is the container of a job with a monit file; none if the file, with those beside it that BOSH's agent reads, has no process.
+func (g *group) monitored(j *job, files []JobFile) ([]Process, error) {
+	var checks []contract.MonitCheck
+	for _, f := range files {
+		if f.Path != monitFile && (path.Ext(f.Path) != "."+monitFile || path.Dir(f.Path) != ".") {
+			continue
+		}
+		more, err := monit.Parse(f.Content)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %w", f.Path, err)
+		}
+		checks = append(checks, more...)
+	}
+	if len(checks) == 0 {
+		return nil, nil
+	}
+	if err := distinct(checks); err != nil {
+		return nil, err
+	}
+	all, err := g.contain(j, bpm.Config{Processes: []bpm.Process{{Name: j.Name, Executable: contract.Helper}}})
+	if err == nil {
+		all[0].Monit = checks
+	}
+	return all, err
+}
+
+// distinct finds processes of several files of a job that have the same name.
+func distinct(checks []contract.MonitCheck) error {
+	names := slices.SortedFunc(slices.Values(checks), func(a, b contract.MonitCheck) int { return cmp.Compare(a.Name, b.Name) })
+	for n := 1; n < len(names); n++ {
+		if names[n].Name == names[n-1].Name {
+			return fmt.Errorf("process %q is in several monit files", names[n].Name)
+		}
+	}
+	return nil
+}
