@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"cupola/server/logcache/record"
 )
 
 // disk stores log lines in files, so that they outlive the daemon. Each source
@@ -138,7 +140,7 @@ func (t *track) encode(e *Envelope, maxLines int, maxBytes int64) {
 	if !ok {
 		number = uint64(len(t.numbers))
 		t.numbers[string(t.scratch)] = number
-		t.pending = appendRecord(t.pending, tagsRecord, func(b []byte) []byte {
+		t.pending = record.Append(t.pending, tagsRecord, func(b []byte) []byte {
 			return append(binary.AppendUvarint(b, number), t.scratch...)
 		})
 	}
