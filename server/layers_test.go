@@ -183,7 +183,7 @@ func TestEffectsHaveOneRoom(t *testing.T) {
 		"filippo.io/age":                          "server/admin/repository server/admin/offsite cmd/cupola/backups",
 		"github.com/minio/minio-go/":              "server/admin/repository",
 		"google.golang.org/protobuf/":             "server/bbs server/logstream runtime/health bench",
-		"github.com/prometheus/prometheus/":       "server/logcache/query",
+		"github.com/prometheus/prometheus/":       "server/logcache/query server/logcache/history",
 		"k8s.io/client-go/":                       "server/kube/apply server/kube/kubetest",
 		"github.com/prometheus/client_golang/":    "server/metrics",
 		"github.com/caddyserver/certmagic":        "server/acme",
