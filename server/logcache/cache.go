@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"cupola/server/logcache/history"
 )
 
 // Config bounds a Cache; zero values take the defaults. Log lines, gauges and
@@ -17,8 +19,9 @@ type Config struct {
 	MaxBytes       int64 // of the log lines of all sources together; 64 MiB
 	MaxMetricBytes int64 // of all gauges and counters, and of all timers; 16 MiB
 
-	Dir string       // keeps log lines too, in at most twice MaxBytes; "": they are in memory alone
-	Log *slog.Logger // of Dir
+	Dir     string       // keeps log lines too, in at most twice MaxBytes; "": they are in memory alone
+	Metrics string       // the directory of the metrics' history; "": there is none
+	Log     *slog.Logger // of Dir and Metrics
 }
 
 const (
@@ -36,6 +39,9 @@ type Cache struct {
 
 	disk  *disk // nil: none
 	walks walks
+
+	// History has what PromQL reads of containers and requests; nil: there is none.
+	History *history.Store
 }
 
 // New gives a cache with the log lines that Dir holds. Where Dir cannot be used
@@ -53,7 +59,19 @@ func New(c Config) *Cache {
 	if c.Dir != "" {
 		made.openDisk(c)
 	}
+	if c.Metrics != "" {
+		made.openHistory(c)
+	}
 	return made
+}
+
+func (c *Cache) openHistory(cfg Config) {
+	h, err := history.Open(history.Config{Dir: cfg.Metrics, Log: cfg.Log})
+	if err != nil {
+		cfg.Log.Warn("metrics are kept in memory alone: a kill loses them", "err", err)
+		return
+	}
+	c.History = h
 }
 
 func (c *Cache) openDisk(cfg Config) {
@@ -79,12 +97,16 @@ func (c *Cache) openDisk(cfg Config) {
 	c.disk = d
 }
 
-// Close closes what Dir needed to be open. Lines appended later may be in memory
-// alone.
-func (c *Cache) Close() {
+// Close closes what the directories needed to be open. What is appended later may be
+// in memory alone.
+func (c *Cache) Close() error {
 	if c.disk != nil {
 		c.disk.closeAll()
 	}
+	if c.History == nil {
+		return nil
+	}
+	return c.History.Close()
 }
 
 // Append keeps a copy of e, which it returns. One whose timestamp is taken in its
@@ -120,6 +142,9 @@ func (c *Cache) Delete(sourceID string) {
 	if c.disk != nil {
 		c.disk.remove(sourceID)
 	}
+	if c.History != nil {
+		c.History.Delete(sourceID)
+	}
 }
 
 func (c *Cache) deleteFromShelves(sourceID string) {
@@ -141,6 +166,23 @@ func (c *Cache) Tagged(name string) map[string]string {
 				all[id] = value
 				break
 			}
+		}
+	}
+	return all
+}
+
+// Sources are those that the cache or its history has anything of. Those that the history knows to be
+// apps are true.
+func (c *Cache) Sources() map[string]bool {
+	all := map[string]bool{}
+	if c.History != nil {
+		all = c.History.Sources()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.shelves {
+		for id := range c.shelves[i].sources {
+			all[id] = all[id] // also where it is false
 		}
 	}
 	return all

@@ -161,7 +161,7 @@ func (s *server) named(r *http.Request, selector []*labels.Matcher) (map[string]
 		case m.Type == labels.MatchEqual && m.Value != "":
 			ids = []string{m.Value}
 		case m.Type == labels.MatchRegexp && len(ids) == 0:
-			ids = slices.Collect(maps.Keys(s.cache.Meta()))
+			ids = slices.Collect(maps.Keys(s.cache.Sources()))
 			ids = slices.DeleteFunc(ids, func(id string) bool { return !m.Matches(id) })
 			return s.authorize(r, ids...)
 		case m.Type != labels.MatchRegexp:

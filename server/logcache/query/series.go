@@ -39,16 +39,32 @@ type querier struct {
 	from, to int64
 }
 
-// Select makes series of envelopes.
-func (q *querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+// Select gives series of what the cache has, and of its history.
+func (q *querier) Select(ctx context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	c := collector{matchers: matchers, known: map[origin]*series{}}
 	for id := range q.sources {
-		for _, e := range q.cache.Read(logcache.Query{SourceID: id, Kinds: []logcache.Kind{logcache.Gauge, logcache.Counter, logcache.Timer},
-			Start: time.UnixMilli(q.from), End: time.UnixMilli(q.to + 1)}) {
+		for _, e := range q.cache.Read(logcache.Query{SourceID: id, Kinds: q.kinds(), Start: time.UnixMilli(q.from), End: time.UnixMilli(q.to + 1)}) {
 			c.add(&e)
 		}
 	}
-	return c.set()
+	all := c.found()
+	if q.cache.History != nil {
+		kept, err := q.lines(ctx, hints, matchers)
+		if err != nil {
+			return storage.ErrSeriesSet(err)
+		}
+		all = append(all, kept...)
+	}
+	slices.SortFunc(all, func(a, b storage.Series) int { return labels.Compare(a.Labels(), b.Labels()) })
+	return &list{left: all}
+}
+
+// kinds are those of which envelopes are read: the history has the gauges.
+func (q *querier) kinds() []logcache.Kind {
+	if q.cache.History != nil {
+		return []logcache.Kind{logcache.Counter, logcache.Timer}
+	}
+	return []logcache.Kind{logcache.Gauge, logcache.Counter, logcache.Timer}
 }
 
 // origin identifies the source of samples. Envelopes of one origin mostly
@@ -92,7 +108,7 @@ func (c *collector) series(e *logcache.Envelope, name string) *series {
 	if s := c.known[from]; s != nil {
 		return s
 	}
-	l := labelsOf(e, name)
+	l := labelsOf(e.Tags, e.SourceID, e.InstanceID, name)
 	at := slices.IndexFunc(c.all, func(s *series) bool { return labels.Equal(s.labels, l) })
 	if at < 0 {
 		at = len(c.all)
@@ -102,15 +118,13 @@ func (c *collector) series(e *logcache.Envelope, name string) *series {
 	return c.all[at]
 }
 
-func (c *collector) set() storage.SeriesSet {
-	var found []storage.Series
-	slices.SortFunc(c.all, func(a, b *series) int { return labels.Compare(a.labels, b.labels) })
+func (c *collector) found() (found []storage.Series) {
 	for _, s := range c.all {
 		if s.matches {
 			found = append(found, storage.NewListSeries(s.labels, s.samples))
 		}
 	}
-	return &list{left: found}
+	return found
 }
 
 // Names that PromQL can write.
@@ -121,16 +135,16 @@ var (
 
 // labelsOf are the tags and the names of a metric. Other characters of its name
 // are "_", and tags whose names have such are left out (log-cache).
-func labelsOf(e *logcache.Envelope, name string) labels.Labels {
+func labelsOf(tags map[string]string, source, instance, name string) labels.Labels {
 	b := labels.NewBuilder(labels.EmptyLabels())
-	for k, v := range e.Tags {
+	for k, v := range tags {
 		if labelPattern.MatchString(k) {
 			b.Set(k, v)
 		}
 	}
 	b.Set(nameLabel, nameLetters.ReplaceAllString(name, "_"))
-	b.Set(sourceLabel, e.SourceID)
-	b.Set("instance_id", e.InstanceID)
+	b.Set(sourceLabel, source)
+	b.Set("instance_id", instance)
 	return b.Labels()
 }
 
