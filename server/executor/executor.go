@@ -137,7 +137,7 @@ func (e *Executor) OpenNetwork(context.Context) (err error) {
 // OpenCell opens the cell, with the logs, users and certificates of containers.
 // What ran before continues to run.
 func (e *Executor) OpenCell(ctx context.Context) (err error) {
-	e.Logs = loggregator.New(loggregator.Config{Logs: e.Dir.Path("logs"), Saved: e.Dir.Path("logs.gob"), Where: e.Egress(), Store: e.Store, Log: e.Log})
+	e.Logs = loggregator.New(loggregator.Config{Logs: e.Dir.Path("logs"), Metrics: e.Dir.Path("metrics"), Saved: e.Dir.Path("logs.gob"), Where: e.Egress(), Store: e.Store, Log: e.Log})
 	artifacts, err := artifact.New(artifact.Config{Dir: e.Dir.Path("artifacts")})
 	if err != nil {
 		return err
@@ -203,6 +203,10 @@ func (e *Executor) Start(live context.Context, group *fault.Group) {
 	group.Go(fault.Loop(live, "drain", e.Logs.Drain))
 	group.Go(fault.Loop(live, "measure", func(ctx context.Context) error { return e.Logs.Measure(ctx, e.Cell.Measure) }))
 	group.Go(fault.Loop(live, "logs", e.Logs.Forget))
+	group.Go(fault.Loop(live, "requests", e.Logs.Requests))
+	if h := e.Logs.Cache.History; h != nil {
+		group.Go(fault.Loop(live, "history", h.Run))
+	}
 	group.Go(fault.Loop(live, "kernel", func(ctx context.Context) error { e.Stacks.TellKernelChanges(ctx, e.Logs.API); return nil }))
 }
 

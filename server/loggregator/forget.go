@@ -47,7 +47,12 @@ func (s *Stream) forgetDeleted(ctx context.Context, known map[string]bool) error
 	if err != nil {
 		return err
 	}
-	sources := s.Cache.Meta()
+	sources := s.Cache.Sources()
+	for source, app := range sources {
+		if app {
+			known[source] = true
+		}
+	}
 	for guid := range known {
 		if apps[guid] {
 			continue

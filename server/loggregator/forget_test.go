@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cupola/server/logcache"
+	"cupola/server/logcache/history"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -43,11 +44,16 @@ func TestLogsGoWithTheirApp(t *testing.T) {
 		}
 		return store.Apps.Insert(tx, &other)
 	})
-	stream := &Stream{Config: Config{Store: s}, Cache: logcache.New(logcache.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})}
+	stream := &Stream{Config: Config{Store: s}, Cache: logcache.New(logcache.Config{Dir: dir, Metrics: t.TempDir(), Log: slog.New(slog.DiscardHandler)})}
 	defer stream.Cache.Close()
 	say := func(source string, tags map[string]string) {
 		stream.Cache.Append(logcache.Envelope{Timestamp: time.Now(), SourceID: source, Tags: tags, Payload: []byte("x")})
 	}
+	measured := func(guid string) {
+		stream.Cache.History.Append(history.Origin{Source: guid, Tags: map[string]string{"app_id": guid}}, time.Now(), history.Point{Name: "cpu"})
+	}
+	measured(app.GUID)
+	measured("deleted, and only measured")
 	known := map[string]bool{}
 	look := func(want ...string) {
 		t.Helper()
@@ -55,7 +61,7 @@ func TestLogsGoWithTheirApp(t *testing.T) {
 			t.Fatal(err)
 		}
 		left, _ := os.ReadDir(dir)
-		got := stream.Cache.Meta()
+		got := stream.Cache.Sources()
 		if len(got) != len(want) || len(left) != len(want) {
 			t.Errorf("got %v and %v; want %v", got, left, want)
 		}

@@ -2,11 +2,13 @@ package loggregator
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
 	"cupola/runtime/cell"
 	"cupola/server/logcache"
+	"cupola/server/logcache/history"
 )
 
 // measureInterval is how often containers are measured (Diego).
@@ -14,8 +16,9 @@ const measureInterval = 15 * time.Second
 
 // Measure keeps what containers use in the log cache, until ctx ends.
 func (s *Stream) Measure(ctx context.Context, measure func() []cell.Measured) error {
-	ticker := time.NewTicker(measureInterval)
-	defer ticker.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	<-timer.C
 	for {
 		now := time.Now()
 		for _, m := range measure() {
@@ -24,8 +27,10 @@ func (s *Stream) Measure(ctx context.Context, measure func() []cell.Measured) er
 			}
 			s.gauge(m, now)
 		}
+		// At the same seconds each time, which takes less room on the disk.
+		timer.Reset(time.Until(time.Now().Truncate(measureInterval).Add(measureInterval)))
 		select {
-		case <-ticker.C:
+		case <-timer.C:
 		case <-ctx.Done():
 			return nil
 		}
@@ -44,6 +49,35 @@ func (s *Stream) gauge(m cell.Measured, now time.Time) {
 	}
 	e.Metrics = slices.Concat(groups...)
 	s.Cache.Append(e)
+	s.record(&e)
+}
+
+// recorded are the gauges of which the history keeps means at coarse resolutions, and of
+// some maxima; of the others it keeps the last value.
+var recorded = map[string]history.Kind{"cpu": history.Peak, "cpu_entitlement": history.Peak, "memory": history.Peak, "disk": history.Mean, "log_rate": history.Mean}
+
+// record keeps gauges in the history.
+func (s *Stream) record(e *logcache.Envelope) {
+	if s.Cache.History == nil {
+		return
+	}
+	points := make([]history.Point, 0, len(e.Metrics))
+	for _, m := range e.Metrics {
+		points = append(points, history.Point{Name: m.Name, Kind: recorded[m.Name], Value: precise(m)})
+	}
+	s.Cache.History.Append(history.Origin{Source: e.SourceID, Instance: e.InstanceID, Tags: e.Tags}, e.Timestamp, points...)
+}
+
+// precise is a metric without digits that say nothing, which would take most of its room
+// on the disk: it is exact to a thousandth of a percent, or a millisecond.
+func precise(m logcache.Metric) float64 {
+	switch m.Unit {
+	case "percentage":
+		return math.Round(m.Value*(1<<10)) / (1 << 10)
+	case "nanoseconds":
+		return math.Round(m.Value/(1<<20)) * (1 << 20)
+	}
+	return m.Value
 }
 
 // WebGauges are what was measured of the instances of an app's web process since a time, by the

@@ -2,6 +2,7 @@ package loggregator
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"time"
@@ -17,11 +18,12 @@ import (
 
 // Config says what a stream is made of.
 type Config struct {
-	Logs  string // the directory of log files
-	Saved string // the file that keeps the rest of the cache while no daemon runs
-	Where egress.Guard
-	Store *store.Store
-	Log   *slog.Logger
+	Logs    string // the directory of log files
+	Metrics string // that of the metrics' history
+	Saved   string // the file that keeps the rest of the cache while no daemon runs
+	Where   egress.Guard
+	Store   *store.Store
+	Log     *slog.Logger
 }
 
 // Stream takes what is said of apps.
@@ -32,6 +34,7 @@ type Stream struct {
 	drains *drain.Drains
 	timers timerTags
 	routed instanceTags
+	served requests
 
 	// InstanceTags returns the tags of an instance that runs; nil for none. It is set
 	// before the first request.
@@ -40,7 +43,7 @@ type Stream struct {
 
 // New makes a stream, with what the one before it saved.
 func New(c Config) *Stream {
-	s := &Stream{Config: c, Cache: logcache.New(logcache.Config{Dir: c.Logs, Log: c.Log})}
+	s := &Stream{Config: c, Cache: logcache.New(logcache.Config{Dir: c.Logs, Metrics: c.Metrics, Log: c.Log})}
 	s.Cache.Load(c.Saved, c.Log)
 	s.drains = drain.New(drain.Config{Where: c.Where, Report: s.reportDrain})
 	return s
@@ -54,9 +57,8 @@ func (s *Stream) FailingDrains() []drain.Failure { return s.drains.Failing() }
 
 // Close saves what the cache has.
 func (s *Stream) Close() error {
-	err := s.Cache.Save(s.Saved)
-	s.Cache.Close()
-	return err
+	s.recordRequests(time.Now())
+	return errors.Join(s.Cache.Save(s.Saved), s.Cache.Close())
 }
 
 // keep keeps an envelope in the cache, and passes it on to streams.
@@ -113,7 +115,11 @@ func (s *Stream) Access(e router.AccessEntry) {
 		return
 	}
 	s.take(logcache.Envelope{Timestamp: e.At, SourceID: e.AppGUID, InstanceID: "0", Tags: s.routed.of(e.InstanceGUID, s.instanceTags(e.InstanceGUID)), Payload: e.Line})
-	s.Cache.Append(s.timed(e))
+	timer := s.timed(e)
+	s.Cache.Append(timer)
+	if s.Cache.History != nil {
+		s.served.count(&timer)
+	}
 	if s.Hub.Wanted() {
 		s.Hub.Publish(s.timedFully(e))
 	}

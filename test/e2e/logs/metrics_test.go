@@ -80,3 +80,75 @@ func TestMetrics(t *testing.T) {
 		return ""
 	})
 }
+
+// lines is an answer of a query over a range.
+type lines struct {
+	Data struct {
+		Result []struct {
+			Metric map[string]string
+			Values [][2]any
+		}
+	}
+}
+
+// What was measured of containers and requests before a kill -9 is one line with what is
+// measured after it, but for the second before the kill.
+func TestMetricsOutliveAKill(t *testing.T) {
+	t.Parallel()
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
+	d.PushProbe("probe")
+	d.Answers("probe", "ready")
+	source := `{source_id="` + d.App("probe") + `"}`
+	begin := time.Now().Unix()
+	over := func(query string) map[int64]string {
+		var found lines
+		d.API("GET", fmt.Sprintf("/api/v1/query_range?query=%s&start=%d&end=%d&step=1", url.QueryEscape(query), begin, time.Now().Unix()), nil, &found)
+		all := map[int64]string{}
+		for _, r := range found.Data.Result {
+			for _, v := range r.Values {
+				at, _ := v[0].(float64)
+				all[int64(at)], _ = v[1].(string)
+			}
+		}
+		return all
+	}
+	requests := `sum(http_requests_total` + source + `)`
+	for range 5 {
+		d.Answers("probe", "ready")
+	}
+	e2e.Eventually(t, time.Minute, func() string {
+		served, memory := over(requests), over("sum(memory"+source+")")
+		if len(served) < 3 || len(memory) < 3 {
+			return fmt.Sprintf("got %v and %v", served, memory)
+		}
+		return ""
+	})
+	time.Sleep(2 * time.Second) // what is a second old is in a file
+	asked := time.Now().Unix()
+	before := map[string]map[int64]string{}
+	for _, query := range []string{requests, "sum(memory" + source + ")", "sum(container_age" + source + ")", "sum(http_request_duration_seconds_count" + source + ")"} {
+		before[query] = over(query)
+	}
+	d.Kill()
+	d.Start()
+	again := time.Now().Unix()
+	d.Answers("probe", "ready")
+	e2e.Eventually(t, time.Minute, func() string {
+		for query, was := range before {
+			now := over(query)
+			for at, value := range was {
+				if at < asked-1 && now[at] != value {
+					t.Fatalf("%s at %d: got %q; before the kill it was %q", query, at, now[at], value)
+				}
+			}
+			if len(was) == 0 || now[time.Now().Unix()-1] == "" {
+				return fmt.Sprintf("%s: got %v before and %v after the kill", query, was, now)
+			}
+		}
+		rate := over(`sum(increase(http_requests_total` + source + `[5m]))`)
+		if n, err := strconv.ParseFloat(rate[time.Now().Unix()-1], 64); err != nil || n < 6 {
+			return fmt.Sprintf("%v requests since %d", rate, again)
+		}
+		return ""
+	})
+}
