@@ -8,7 +8,8 @@ const CommandMonit = "monit"
 // The verbs of CommandMonit.
 const (
 	MonitInstall = "install" // FROM TO: gives a job its directory, writable as on a virtual machine of BOSH's
-	MonitRun     = "run"     // CHECKS, as JSON: starts them, starts them again, and stops them at SIGTERM
+	MonitRun     = "run"     // DIR CHECKS, as JSON: starts them, starts them again, and stops them at SIGTERM; DIR is the job's
+	MonitExec    = "exec"    // DIR PROGRAM ARGUMENT…: runs a program where "run" does, or here if that does not run
 	MonitSummary = "summary" // CHECKS, as JSON: fails if a process does not run
 )
 

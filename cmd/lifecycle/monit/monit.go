@@ -17,30 +17,55 @@ import (
 
 // Main does what the first argument says.
 func Main(args []string) int {
-	if err := run(args); err != nil {
+	code, err := run(args)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "monit:", err)
 		return 1
 	}
-	return 0
+	return code
 }
 
-func run(args []string) error {
+func run(args []string) (code int, err error) {
+	verb := ""
+	if len(args) > 0 {
+		verb = args[0]
+	}
 	switch {
-	case len(args) == 4 && args[0] == contract.MonitInstall:
-		return install(args[1], args[2], args[3])
-	case len(args) != 2 || args[0] != contract.MonitRun && args[0] != contract.MonitSummary:
-		return fmt.Errorf("usage: monit %s FROM TO GROUP | %s CHECKS | %s CHECKS", contract.MonitInstall, contract.MonitRun, contract.MonitSummary)
+	case verb == contract.MonitInstall && len(args) == 4:
+		return 0, install(args[1], args[2], args[3])
+	case verb == contract.MonitRun && len(args) == 3:
+		return 0, supervise(args[1], args[2])
+	case verb == contract.MonitExec && len(args) >= 3:
+		return execute(args[1], args[2:])
+	case verb == contract.MonitSummary && len(args) == 2:
+		checks, err := parse(args[1])
+		return 0, errors.Join(err, summary(checks))
 	}
-	var checks []contract.MonitCheck
-	if err := json.Unmarshal([]byte(args[1]), &checks); err != nil {
-		return fmt.Errorf("read checks: %w", err)
+	return 0, fmt.Errorf("usage: monit %s FROM TO GROUP | %s DIR CHECKS | %s DIR PROGRAM ARGUMENT… | %s CHECKS",
+		contract.MonitInstall, contract.MonitRun, contract.MonitExec, contract.MonitSummary)
+}
+
+func parse(text string) (checks []contract.MonitCheck, err error) {
+	if err := json.Unmarshal([]byte(text), &checks); err != nil {
+		return nil, fmt.Errorf("read checks: %w", err)
 	}
-	if args[0] == contract.MonitSummary {
-		return summary(checks)
+	return checks, nil
+}
+
+// supervise runs the processes of the job in a directory, and scripts beside them.
+func supervise(dir, text string) error {
+	checks, err := parse(text)
+	if err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	s := &supervisor{checks: checks, pause: cycle, say: func(format string, args ...any) { fmt.Printf("monit: "+format+"\n", args...) }}
+	serving, end := context.WithCancel(context.Background()) // while the processes stop, too
+	defer end()
+	if err := s.serve(serving, dir); err != nil {
+		s.say("scripts do not see the processes: %v", err)
+	}
 	return s.run(ctx)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -131,10 +132,10 @@ func TestVerbs(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"usage: ":                {"start"},
-		"read checks":            {contract.MonitRun, "x"},
+		"read checks":            {contract.MonitRun, "/", "x"},
 		"process a does not run": {contract.MonitSummary, string(text)},
 	} {
-		if err := run(args); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := run(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v; want %s", args, err, want)
 		}
 	}
@@ -218,4 +219,46 @@ Lrwxrwxrwx /packages /var/vcap/packages`
 	if diff := cmp.Diff(strings.ReplaceAll(want, "one", "two"), install()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestScripts runs scripts beside the processes: the output goes to the client's files, the code comes back, and a script ends with its client.
+func TestScripts(t *testing.T) {
+	w := newWorld(t)
+	s := &supervisor{say: t.Logf}
+	if err := s.serve(t.Context(), w.dir); err != nil {
+		t.Fatal(err)
+	}
+	script := func(text string) *exec.Cmd {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestScripts$")
+		cmd.Env = append(os.Environ(), "CUPOLA_MONIT_EXEC="+w.dir+"\n"+text)
+		return cmd
+	}
+	cmd := script("echo out; echo oops >&2; exit 7")
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	_ = cmd.Run()
+	if stdout.String() != "out\n" || stderr.String() != "oops\n" || cmd.ProcessState.ExitCode() != 7 {
+		t.Errorf("got %q, %q, code %d", stdout.String(), stderr.String(), cmd.ProcessState.ExitCode())
+	}
+	cmd = script("cd " + w.dir + "; trap 'echo ended >> log; exit' TERM; echo began >> log; while true; do sleep 0.1; done")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.log("began\n")
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	w.log("began\nended\n")
+	if cmd := script("exit 3"); os.Remove(w.path(socketName)) != nil || cmd.Run() == nil || cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("got code %d of a script without processes", cmd.ProcessState.ExitCode())
+	}
+}
+
+// TestMain is the client of a script if it is told so.
+func TestMain(m *testing.M) {
+	if dir, text, ok := strings.Cut(os.Getenv("CUPOLA_MONIT_EXEC"), "\n"); ok {
+		os.Exit(Main([]string{contract.MonitExec, dir, "/bin/sh", "-c", text}))
+	}
+	os.Exit(m.Run())
 }

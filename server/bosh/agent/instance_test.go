@@ -190,7 +190,7 @@ func TestMonitoredJob(t *testing.T) {
 	i := instance(Process{Monit: []contract.MonitCheck{{Name: "nats", Pidfile: "/nats.pid"}}})
 	got := i.Desired()[0]
 	const checks = `[{"Name":"nats","Pidfile":"/nats.pid","Start":{"Timeout":0},"Stop":{"Timeout":0}}]`
-	run := lrp.Run{Path: contract.Helper, Args: []string{"monit", "run", checks}, Dir: "/", User: "root", Stop: []lrp.Signal{{Name: "TERM", Wait: 5 * time.Minute}}}
+	run := lrp.Run{Path: contract.Helper, Args: []string{"monit", "run", "/var/vcap/jobs/nats", checks}, Dir: "/", User: "root", Stop: []lrp.Signal{{Name: "TERM", Wait: 5 * time.Minute}}}
 	if diff := cmp.Diff(run.Action(), got.Action); diff != "" {
 		t.Error(diff)
 	}
@@ -207,6 +207,10 @@ func TestMonitoredJob(t *testing.T) {
 		if diff := cmp.Diff(install.Action(), r.Setup.Serial.Actions[1]); diff != "" {
 			t.Error(diff)
 		}
+	}
+	exec := []string{"monit", "exec", "/var/vcap/jobs/nats", "/var/vcap/jobs/nats/bin/pre-start"}
+	if run := script.Action.Run; run.Path != contract.Helper || !slices.Equal(run.Args, exec) {
+		t.Errorf("got %s %q; want %q", run.Path, run.Args, exec)
 	}
 	if c := got.Checks.Readiness; len(c) != 1 || c[0].Type != lrp.CheckExec || !slices.Equal(c[0].Run.Args, []string{"monit", "summary", checks}) {
 		t.Errorf("got %+v", c)

@@ -37,10 +37,19 @@ func (j *Job) prepared() lrp.Action {
 const monitStop = 5 * time.Minute
 
 // monit runs the processes of a monit file.
-func monit(p *Process) lrp.Run {
-	run := helper(contract.MonitRun, checksOf(p))
+func monit(j *Job, p *Process) lrp.Run {
+	run := helper(contract.MonitRun, bpm.JobDir(j.Name), checksOf(p))
 	run.Nofile, run.Stop = p.Limits.OpenFiles, []lrp.Signal{{Name: "TERM", Wait: monitStop}}
 	run.Quiet = false
+	return run
+}
+
+// beside has a script run in the container of the job's processes, so that it sees them, if they run.
+func (j *Job) beside(run lrp.Run) lrp.Run {
+	if j.monitored() {
+		run.Args = append([]string{contract.CommandMonit, contract.MonitExec, bpm.JobDir(j.Name), run.Path}, run.Args...)
+		run.Path = contract.Helper
+	}
 	return run
 }
 

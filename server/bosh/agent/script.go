@@ -81,6 +81,7 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 func (j *Job) script(c Call) lrp.Run {
 	run := lrp.Run{Path: bpm.JobDir(j.Name) + "/" + c.Script.file(), Args: c.Args, Dir: "/", User: "root"}
 	run.Env = append(scriptEnv(), c.Env...)
+	run = j.beside(run)
 	if c.Script == Drain {
 		run.Args = append([]string{"-c", `exec "$0" "$@" > ` + drainFile, run.Path}, run.Args...)
 		run.Path = "/bin/sh"

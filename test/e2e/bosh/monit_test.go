@@ -33,6 +33,12 @@ chown vcap:vcap /var/vcap/jobs/clock/config/*
 chmod -R 600 /var/vcap/jobs/clock/config/*
 sed -i s/rendered/prepared/ /var/vcap/jobs/clock/config/note
 `
+	// clockDrain sees the processes, as on a virtual machine.
+	clockDrain = `#!/bin/bash
+set -e
+echo "$(whoami) drains $(cat /proc/$(cat /var/vcap/sys/run/clock/clock.pid)/comm)" >> /var/vcap/sys/log/clock/log
+echo 0
+`
 	clockCtl = `#!/bin/bash
 set -e
 pidfile=/var/vcap/sys/run/clock/$2.pid log=/var/vcap/sys/log/clock/log
@@ -56,8 +62,9 @@ func (d *releaseDaemon) uploadClock(version, monit string) {
 	for name, text := range map[string]string{
 		"config/final.yml":               "name: clock\n",
 		"jobs/clock/monit":               monit,
-		"jobs/clock/spec":                "name: clock\ntemplates: {pre-start: bin/pre-start, ctl: bin/ctl, note.erb: config/note}\nproperties: {note: {default: first}, timeout: {default: 30}}\n",
+		"jobs/clock/spec":                "name: clock\ntemplates: {pre-start: bin/pre-start, ctl: bin/ctl, drain: bin/drain, note.erb: config/note}\nproperties: {note: {default: first}, timeout: {default: 30}}\n",
 		"jobs/clock/templates/pre-start": clockPreStart,
+		"jobs/clock/templates/drain":     clockDrain,
 		"jobs/clock/templates/ctl":       clockCtl,
 		"jobs/clock/templates/note.erb":  "rendered <%= p('note') %>\n",
 	} {
@@ -124,7 +131,7 @@ func TestMonit(t *testing.T) {
 	}
 
 	d.must(d.deployWith(clockOps("1", "two")...))
-	d.wantLog("root stops watcher", "root stops clock", "vcap starts clock: prepared two", "root starts watcher: prepared two")
+	d.wantLog("root drains sleep", "root stops watcher", "root stops clock", "vcap starts clock: prepared two", "root starts watcher: prepared two")
 
 	d.uploadClock("2", clockMonit+"check system $HOST\n")
 	out, err := d.deployWith(clockOps("2", "two")...)
