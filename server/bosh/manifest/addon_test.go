@@ -128,7 +128,7 @@ instance_groups: [{name: a, update: {max_in_flight: 50%, serial: false}}]
 	if u.InSerial() || !m.Update.InSerial() || (Update{}).InSerial() || (Update{}).CanariesOf(5) != 0 || (Update{}).MaxInFlightOf(5) != 1 {
 		t.Errorf("got %+v", u)
 	}
-	if got, want := fmt.Sprint(*u.CanaryWatch, *u.UpdateWatch), "{1s 30s} {0s 5s}"; got != want {
+	if got, want := fmt.Sprint(*u.CanaryWatch, *u.UpdateWatch), "{1s 30s} {5s 5s}"; got != want {
 		t.Errorf("got %s; want %s", got, want)
 	}
 }

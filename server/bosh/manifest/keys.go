@@ -74,7 +74,7 @@ var deploymentKeys = []key{
 
 	{Path: "update", Use: used, Text: "for all groups that do not say otherwise"},
 	{Path: "update.canaries", Use: used, Text: "instances, or a percentage, that are updated first"},
-	{Path: "update.canary_watch_time", Use: used, Text: "ms, or low-high: how long to look at them, how long to wait"},
+	{Path: "update.canary_watch_time", Use: used, Text: "ms, low-high: how long to look at them, how long to wait; a single number is both"},
 	{Path: "update.max_in_flight", Use: used, Text: "instances, or a percentage, that are updated at once"},
 	{Path: "update.update_watch_time", Use: used, Text: "as canary_watch_time, for the others"},
 	{Path: "update.serial", Use: used, Text: "groups wait for those before them; false when not given, other than in BOSH"},

@@ -86,7 +86,7 @@ func (u Update) MaxInFlightOf(n int) int { return u.MaxInFlight.of(n, 1) }
 func (u Update) InSerial() bool { return u.Serial != nil && *u.Serial }
 
 // Watch is how long to wait for instances: at least Low to see whether they
-// stay, at most High for them to get ready. A single number is High alone.
+// stay, at most High for them to get ready. A single number is both, as in BOSH.
 type Watch struct{ Low, High time.Duration }
 
 // maxWatch bounds what somebody waits for.
@@ -97,12 +97,11 @@ var watchSingle = regexp.MustCompile(`^\s*(\d+)\s*$`)
 
 // parseWatch reads a watch time: milliseconds, or a range of them.
 func parseWatch(s string) (Watch, error) {
-	low := "0"
-	var high string
+	var low, high string
 	if m := watchRange.FindStringSubmatch(s); m != nil {
 		low, high = m[1], m[2]
 	} else if m := watchSingle.FindStringSubmatch(s); m != nil {
-		high = m[1]
+		low, high = m[1], m[1]
 	} else {
 		return Watch{}, fmt.Errorf("watch time string did not match regexp: %s", cut(s, 60))
 	}
