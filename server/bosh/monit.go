@@ -17,12 +17,13 @@ import (
 const monitFile = "monit"
 
 // useMonit decides whether the job's processes are those of its monit file: if neither its release nor the manifest says anything
-// for BPM. Then the file is rendered as the others are. In a release for BPM it only calls bpm, and is not looked at.
+// for BPM. Then the file is rendered as the others are. In a release for BPM it only calls bpm, and is not looked at; nor is that
+// of an errand with bin/run.
 func (j *job) useMonit(g *manifest.InstanceGroup) {
 	is := func(name string) bool {
 		return slices.ContainsFunc(j.release.Templates, func(t release.Template) bool { return t.Destination == name })
 	}
-	if j.release.Monit == nil || g.Lifecycle != manifest.Service || is(bpmFile) || is(monitFile) || len(inline(j.Job)) > 0 || j.Quarks != nil && j.Quarks.NoProcesses {
+	if j.release.Monit == nil || g.Lifecycle != manifest.Service && is("bin/run") || is(bpmFile) || is(monitFile) || len(inline(j.Job)) > 0 || j.Quarks != nil && j.Quarks.NoProcesses {
 		return
 	}
 	j.monit = true
@@ -44,6 +45,9 @@ func (g *group) monitored(j *job, files []JobFile) ([]Process, error) {
 	}
 	if len(checks) == 0 {
 		return nil, nil
+	}
+	if g.Lifecycle != manifest.Service {
+		return nil, fmt.Errorf("its monit file has processes, which errands do not run: give it a bin/run, or processes in quarks.bpm.processes")
 	}
 	if err := distinct(checks); err != nil {
 		return nil, err

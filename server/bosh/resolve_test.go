@@ -408,6 +408,8 @@ func TestMonitFile(t *testing.T) {
 		{"for bpm", file, "templates: {a: config/bpm.yml}", "", "none, none"},
 		{"with processes of the manifest", file, "{}", "properties: {quarks: {bpm: {processes: [{name: x, executable: /x}]}}}", "none, none"},
 		{"with no process by the manifest", file, "{}", "properties: {quarks: {bpm: {processes: []}}}", ","},
+		{"of an errand", file, "{}", "}], lifecycle: errand, x: [{", "its monit file has processes, which errands do not run"},
+		{"none of an errand", "", "{}", "}], lifecycle: errand, x: [{", ","},
 		{"wrong", "\n" + file + "reload", "{}", "", `instance group "g", job "j": monit, line 4: cannot read "reload" here`},
 		{"twice", file, "templates: {c: more.monit}", "", `process "clock" is in several monit files`},
 	} {
