@@ -112,6 +112,9 @@ func (s *server) run(w http.ResponseWriter, r *http.Request, p plan) {
 		write(w, http.StatusUnprocessableEntity, answer{Status: "error", ErrorType: "execution", Error: result.Err.Error()})
 		return
 	}
+	if m, ok := result.Value.(promql.Matrix); ok && m == nil {
+		result.Value = promql.Matrix{} // an empty list, not null
+	}
 	write(w, http.StatusOK, answer{Status: "success", Data: &data{result.Value.Type(), result.Value}})
 }
 

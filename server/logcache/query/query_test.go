@@ -130,6 +130,7 @@ func TestRange(t *testing.T) {
 	tests := []struct{ query, start, end, step, want string }{
 		{`cpu{source_id="a",instance_id="0"}`, "1000", "1030", "15s", `200 {"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"cpu","instance_id":"0","origin":"rep","process_type":"web","source_id":"a"},"values":[[1000,"0"],[1015,"1"],[1030,"2"]]}]}}`},
 		{`rate(cpu{source_id="a",instance_id="0"}[1m])`, "1060", "1060", "1", `200 {"status":"success","data":{"resultType":"matrix","result":[{"metric":{"instance_id":"0","origin":"rep","process_type":"web","source_id":"a"},"values":[[1060,"0.06666666666666665"]]}]}}`},
+		{`sum(rate(missing{source_id="a"}[1m]))`, "1000", "1030", "15s", `200 {"status":"success","data":{"resultType":"matrix","result":[]}}`},
 		{`cpu{source_id="a"}`, "1030", "1000", "1", `400 {"status":"error","errorType":"bad_data","error":"end timestamp must not be before start time"}`},
 		{`cpu{source_id="a"}`, "0", "11001", "1", `400 {"status":"error","errorType":"bad_data","error":"exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)"}`},
 		{`cpu{source_id="a"}`, "0", "1", "0", `400 {"status":"error","errorType":"bad_data","error":"zero or negative query resolution step widths are not accepted. Try a positive integer"}`},
