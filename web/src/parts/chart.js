@@ -1,7 +1,7 @@
 // A plot over time, with uPlot, which is loaded with the first one.
 import { html, useRef, useEffect, useState } from '../lib/html.js';
 import { Problem } from './basic.js';
-import { bytes, clock } from '../lib/format.js';
+import { bytes, clock, stamp } from '../lib/format.js';
 import { theme } from '../lib/settings.js';
 
 const colours = ['--accent', '--ok', '--wait', '--bad', '--muted', '--strong'];
@@ -13,6 +13,9 @@ const css = name => {
   probe.remove();
   return c;
 };
+
+// Of more than a day, dates are shown.
+const days = times => times.at(-1) - times[0] > 86400;
 
 // Steps of an axis of bytes: 1, 2 and 5 of each unit.
 const binary = [1, 1024, 1024 ** 2, 1024 ** 3].flatMap(u => [1, 2, 5, 10, 20, 50, 100, 200, 500].map(n => n * u));
@@ -27,11 +30,11 @@ function options(box, series, format, sparse) {
     legend: { live: true },
     scales: { y: { range: (_, min, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [
-      { ...axis, values: (_, all) => all.map(t => clock(t * 1000).slice(0, 5)) },
+      { ...axis, values: (_, all) => all.map(t => (days(all) ? stamp(t * 1000).slice(5, 10) : clock(t * 1000).slice(0, 5))) },
       { ...axis, size: 64, values: (_, all) => all.map(format), ...(format === bytes && { incrs: binary }) },
     ],
     series: [
-      { value: (_, t) => (t ? clock(t * 1000).slice(0, 8) : '–') },
+      { value: (u, t) => (!t ? '–' : days(u.data[0]) ? stamp(t * 1000).slice(0, 16) : clock(t * 1000).slice(0, 8)) },
       ...series.map((s, n) => ({
         label: s.label,
         stroke: css(s.colour ?? colours[n % colours.length]),

@@ -1,5 +1,5 @@
 // An app's metrics: what its instances use, and its requests by status with their latency.
-import { html, useState, useMemo } from '../lib/html.js';
+import { html } from '../lib/html.js';
 import { get } from '../lib/api.js';
 import { useResource, useEvery } from '../lib/resource.js';
 import { range, sources } from '../lib/metrics.js';
@@ -8,20 +8,34 @@ import { bytes, percent, quoted, count } from '../lib/format.js';
 import { Problem, Skeleton, Lines, Empty } from '../parts/basic.js';
 import { Chart } from '../parts/chart.js';
 
-const spans = { '15m': [900, 15], '1h': [3600, 30], '6h': [21600, 120], '24h': [86400, 600] };
+const spans = {
+  '15m': [900, 15],
+  '1h': [3600, 30],
+  '6h': [21600, 120],
+  '24h': [86400, 600],
+  '7d': [604800, 3600],
+  '30d': [2592000, 10800],
+};
+const long = 86400; // spans whose requests are read from counters: there are too many to read each
+
+// Values of a series on an axis of time.
+function onAxis(series, times, step, scale = 1, values = times.map(() => null)) {
+  for (const [t, v] of series.values) {
+    const n = Math.round((t - times[0]) / step);
+    if (n >= 0 && n < values.length && v !== 'NaN') values[n] = Number(v) * scale;
+  }
+  return values;
+}
 
 // Series of a gauge by instance, on one axis of time.
 async function gauge(app, name, scale, times, step, signal) {
-  const found = await range(`${name}{${sources([app.guid])}}`, times[0], times.at(-1), step, { signal });
+  const selector = `${name}{${sources([app.guid])}}`;
+  const query = step > 300 ? `avg_over_time(${selector}[${step}s])` : selector; // a sample holds for five minutes
+  const found = await range(query, times[0], times.at(-1), step, { signal });
   const by = new Map();
   for (const s of found) {
     const label = `${s.metric.process_type ?? 'web'}/${s.metric.instance_id}`;
-    const values = by.get(label) ?? times.map(() => null);
-    for (const [t, v] of s.values) {
-      const n = Math.round((t - times[0]) / step);
-      if (n >= 0 && n < values.length) values[n] = Number(v) * scale;
-    }
-    by.set(label, values);
+    by.set(label, onAxis(s, times, step, scale, by.get(label)));
   }
   return [...by]
     .sort()
@@ -55,27 +69,46 @@ async function timers(app, from, signal) {
   return all;
 }
 
+// What binned gives, from the counters of the history.
+async function counted(app, times, step, signal) {
+  const ask = query => range(query, times[0], times.at(-1), step, { signal });
+  const of = sources([app.guid]),
+    nothing = times.map(() => null);
+  const status = classes.map(async (label, n) => {
+    const [found] = await ask(`sum(rate(http_requests_total{${of},status_code=~"${label[0]}.."}[${step}s]))`);
+    return { label, colour: tones[n], values: found ? onAxis(found, times, step) : nothing };
+  });
+  const latency = quantiles.map(async ([label, q]) => {
+    const [found] = await ask(`histogram_quantile(${q}, rate(http_request_duration_seconds_bucket{${of}}[${step}s]))`);
+    return { label, values: found ? onAxis(found, times, step) : nothing };
+  });
+  const lines = { status: await Promise.all(status), latency: await Promise.all(latency) };
+  return { ...lines, some: lines.status.some(s => s.values !== nothing), total: 0, overall: null };
+}
+
+const classes = ['2xx', '3xx', '4xx', '5xx'],
+  tones = ['--ok', '--accent', '--wait', '--bad'];
+const quantiles = [
+  ['p50', 0.5],
+  ['p95', 0.95],
+  ['p99', 0.99],
+];
 const quantile = (sorted, q) => sorted[Math.min(sorted.length - 1, Math.ceil(q * sorted.length) - 1)];
 
 // Requests in bins of the axis: by class of status, and quantiles of their time.
 function binned(requests, times, step) {
   const bins = times.map(() => []);
   for (const r of requests) bins[Math.floor((r.at - times[0]) / step)]?.push(r);
-  const classes = ['2xx', '3xx', '4xx', '5xx'],
-    tones = ['--ok', '--accent', '--wait', '--bad'];
   const status = classes.map((label, n) => ({
     label,
     colour: tones[n],
     values: bins.map(b => b.filter(r => r.code[0] === label[0]).length / step),
   }));
   const sorted = bins.map(b => b.map(r => r.took).sort((x, y) => x - y));
-  const latency = [
-    ['p50', 0.5],
-    ['p95', 0.95],
-    ['p99', 0.99],
-  ].map(([label, q]) => ({ label, values: sorted.map(s => (s.length ? quantile(s, q) : null)) }));
+  const latency = quantiles.map(([label, q]) => ({ label, values: sorted.map(s => (s.length ? quantile(s, q) : null)) }));
   const whole = requests.map(r => r.took).sort((x, y) => x - y);
-  return { status, latency, total: requests.length, overall: whole.length ? [0.5, 0.95, 0.99].map(q => quantile(whole, q)) : null };
+  const total = requests.length;
+  return { status, latency, some: total > 0, total, overall: total ? quantiles.map(([, q]) => quantile(whole, q)) : null };
 }
 
 async function load(app, span, signal) {
@@ -86,7 +119,9 @@ async function load(app, span, signal) {
     gauge(app, 'cpu', 0.01, times, step, signal),
     gauge(app, 'memory', 1, times, step, signal),
     gauge(app, 'disk', 1, times, step, signal),
-    timers(app, times[0], signal),
+    length < long
+      ? timers(app, times[0], signal).then(all => binned(all, times, step))
+      : counted(app, times, step, signal),
   ]);
   return { times, cpu, memory, disk, requests, step };
 }
@@ -100,8 +135,8 @@ export default function Metrics({ app }) {
   const data = useResource(signal => load(app, span, signal), [app.guid, span]);
   useEvery(spans[span][1] * 1000, data.reload, [app.guid, span]);
   const d = data.data;
-  const requests = useMemo(() => d && binned(d.requests, d.times, d.step), [d]);
-  const nothing = d && !d.cpu.length && !d.requests.length;
+  const requests = d?.requests;
+  const nothing = d && !d.cpu.length && !requests.some;
   return html`
     <div class="toolbar">
       <div class="chips" role="group" aria-label="Time">

@@ -145,7 +145,7 @@ export const tests = {
     const asked = () =>
       page.waitForResponse(r => r.url().includes('/api/v1/query_range') && r.request().postData().includes('name__') === false);
     await page.locator('.chart canvas').first().waitFor();
-    for (const [name, step] of Object.entries({ '1h': '30s', '6h': '120s', '24h': '600s', '15m': '15s' })) {
+    for (const [name, step] of Object.entries({ '1h': '30s', '6h': '120s', '24h': '600s', '7d': '3600s', '30d': '10800s', '15m': '15s' })) {
       const [answer] = await Promise.all([asked(), page.getByRole('button', { name, exact: true }).click()]);
       const params = new URLSearchParams(answer.request().postData());
       check(answer.ok() && params.get('step') === step, `${name} asks with ${params}`);
