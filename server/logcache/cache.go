@@ -182,7 +182,9 @@ func (c *Cache) Sources() map[string]bool {
 	defer c.mu.Unlock()
 	for i := range c.shelves {
 		for id := range c.shelves[i].sources {
-			all[id] = all[id] // also where it is false
+			if _, ok := all[id]; !ok {
+				all[id] = false
+			}
 		}
 	}
 	return all

@@ -224,7 +224,7 @@ func TestTornJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := read(t, s, Query{}, "a", "cpu")
-	for cut := range len(whole) {
+	for cut := range whole {
 		if err := os.WriteFile(path, append(whole[:cut:cut], "torn"...), 0o600); err != nil {
 			t.Fatal(err)
 		}
