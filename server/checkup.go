@@ -11,6 +11,7 @@ import (
 	"cupola/server/config"
 	"cupola/server/datadir"
 	"cupola/server/doctor"
+	"cupola/server/kube/podcell"
 )
 
 // Checkup checks the machine for a daemon of this configuration. It needs no
@@ -21,8 +22,17 @@ func Checkup(ctx context.Context, c config.Config) []doctor.Result {
 	}
 	return doctor.Check(ctx, doctor.Options{DataDir: c.DataDir, HTTP: c.HTTP, HTTPS: c.HTTPS, Domain: c.Domain,
 		Subnet: func() (netip.Prefix, []network.Use, error) { return datadir.PickSubnet(c.DataDir) }, LinkPrefix: datadir.OwnerOf(c.DataDir).LinkPrefix,
-		IDMap: datadir.IDMap(), Tools: contract.Tools(), Engine: c.Engine, NoLaunch: container.CheckLaunch(),
+		IDMap: datadir.IDMap(), Tools: contract.Tools(), Engine: c.Engine, Elsewhere: c.None, Clusters: clusterChecks(c), NoLaunch: container.CheckLaunch(),
 		Trial: func(ctx context.Context, dir string) (map[string]error, error) {
 			return trial.Run(ctx, dir, container.Kind(c.Engine))
 		}})
+}
+
+// clusterChecks are the checks of the clusters of --kubernetes.
+func clusterChecks(c config.Config) map[string]func(context.Context) error {
+	all := map[string]func(context.Context) error{}
+	for _, of := range c.Clusters {
+		all[of.Name] = func(ctx context.Context) error { return podcell.Check(ctx, of, c.Log) }
+	}
+	return all
 }

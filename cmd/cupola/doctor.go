@@ -11,6 +11,7 @@ import (
 	"cupola/cmd/cupola/command"
 	"cupola/server"
 	"cupola/server/admin"
+	"cupola/server/cells"
 	"cupola/server/config"
 	"cupola/server/doctor"
 )
@@ -21,14 +22,19 @@ type doctorCmd struct {
 	HTTPS  string `help:"The address of 'cupola serve --https'." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	Domain string `help:"Domain of apps." default:"localhost" env:"CUPOLA_DOMAIN"`
 	Engine string `help:"What is to start containers, as in 'cupola serve --engine'." default:"runc" env:"CUPOLA_ENGINE" placeholder:"ENGINE"`
-	Leaks  bool   `help:"List leaks of stopped daemons instead: mounts, links, cgroups, processes and directories."`
-	JSON   bool   `help:"Print JSON." name:"json"`
+
+	Cells      cells.List `help:"As in 'cupola serve --cells': with none, what only containers on this machine need is not checked." placeholder:"YAML" env:"CUPOLA_CELLS"`
+	Kubernetes []string   `help:"Try this cluster, as in 'cupola serve --kubernetes': create pods in a dry run. May be repeated." placeholder:"NAME=FILE" sep:"none" env:"CUPOLA_KUBERNETES"`
+
+	Leaks bool `help:"List leaks of stopped daemons instead: mounts, links, cgroups, processes and directories."`
+	JSON  bool `help:"Print JSON." name:"json"`
 }
 
 // Run checks the machine; the exit code is 1 if a check fails, or if something
 // leaked.
 func (d *doctorCmd) Run(e *command.Env) error {
-	c := config.Config{DataDir: d.DataDir, HTTP: d.HTTP, HTTPS: d.HTTPS, Domain: d.Domain, Engine: d.Engine, Log: e.Log}
+	c := config.Config{DataDir: d.DataDir, HTTP: d.HTTP, HTTPS: d.HTTPS, Domain: d.Domain, Engine: d.Engine, Log: e.Log,
+		Config: cells.Config{Cells: d.Cells, Kubernetes: d.Kubernetes}}
 	if d.Leaks {
 		return d.leaks(e)
 	}

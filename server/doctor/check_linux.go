@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -10,60 +12,62 @@ type check struct {
 	name string
 	root bool // the check needs root
 	run  func(context.Context) Result
+	own  bool // it is of what containers on this machine need
 }
 
+// checks are those that this machine needs.
 func (m *machine) checks() []check {
-	return []check{
-		{"root", false, m.privileges},
-		{"platform", false, m.platform},
-		{"kernel", false, m.kernel},
-		{"namespaces", true, m.userns},
-		{"cgroup", false, m.cgroup},
-		{"swap", false, m.swap},
-		{"seccomp", false, m.seccomp},
-		{"engine", false, m.engine},
-		{"security", false, m.modules},
-		{"data dir", false, m.traversable},
-		{"disk", false, m.disk},
-		{"backups", false, m.backups},
-		{"overlayfs", true, m.overlay},
-		{"users", true, m.users},
-		{"quota", true, m.quota},
-		{"memory", false, m.memory},
-		{"open files", false, m.nofile},
-		{"nftables", true, m.nftables},
-		{"veth", true, m.veth},
-		{"forwarding", false, m.forward},
-		{"firewall", true, m.firewall},
-		{"subnet", false, m.subnet},
-		{"http", false, m.http},
-		{"https", false, m.https},
-		{"certificates", false, m.certificates},
-		{"alerts", true, m.alerts},
-		{"names", false, m.names},
-		{"resolvers", false, m.resolvers},
-		{"proxy", false, m.proxy},
-		{"clock", false, m.clock},
-		{"host stack", true, m.hostStack},
-		{"buildpacks", false, m.buildpacks},
-		{"templates", true, m.templates},
-		{"containers", false, m.containers},
+	all := []check{
+		{"root", false, m.privileges, false},
+		{"platform", false, m.platform, false},
+		{"kernel", false, m.kernel, false},
+		{"namespaces", true, m.userns, true},
+		{"cgroup", false, m.cgroup, true},
+		{"swap", false, m.swap, true},
+		{"seccomp", false, m.seccomp, true},
+		{"engine", false, m.engine, true},
+		{"security", false, m.modules, true},
+		{"data dir", false, m.traversable, false},
+		{"disk", false, m.disk, false},
+		{"backups", false, m.backups, false},
+		{"overlayfs", true, m.overlay, true},
+		{"users", true, m.users, true},
+		{"quota", true, m.quota, true},
+		{"memory", false, m.memory, false},
+		{"open files", false, m.nofile, false},
+		{"nftables", true, m.nftables, true},
+		{"veth", true, m.veth, true},
+		{"forwarding", false, m.forward, true},
+		{"firewall", true, m.firewall, true},
+		{"subnet", false, m.subnet, true},
+		{"http", false, m.http, false},
+		{"https", false, m.https, false},
+		{"certificates", false, m.certificates, false},
+		{"alerts", true, m.alerts, false},
+		{"names", false, m.names, false},
+		{"resolvers", false, m.resolvers, false},
+		{"proxy", false, m.proxy, false},
+		{"clock", false, m.clock, false},
+		{"host stack", true, m.hostStack, true},
+		{"buildpacks", false, m.buildpacks, true},
+		{"templates", true, m.templates, true},
+		{"containers", false, m.containers, true},
 	}
+	for _, name := range slices.Sorted(maps.Keys(m.Clusters)) {
+		all = append(all, check{"cluster " + name, false, m.cluster(name), false})
+	}
+	return slices.DeleteFunc(all, func(c check) bool { return c.own && m.Elsewhere || c.root && !m.superuser })
 }
 
 // Check runs all checks concurrently and returns their results in a fixed order.
-// Without root it skips the checks that need root, and the first result says so.
+// Without root it skips the checks that need root, and the first result says so. Where
+// containers run elsewhere, it skips what they need.
 func Check(ctx context.Context, o Options) []Result {
 	return thisMachine(o).check(ctx)
 }
 
 func (m *machine) check(ctx context.Context) []Result {
-	var todo []check
-	for _, c := range m.checks() {
-		if m.superuser || !c.root {
-			todo = append(todo, c)
-		}
-	}
+	todo := m.checks()
 	results := make([]Result, len(todo))
 	var wg sync.WaitGroup
 	for i, c := range todo {

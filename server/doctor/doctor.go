@@ -49,11 +49,14 @@ type Options struct {
 	LinkPrefix string      // of the host's ends of containers' links
 	IDMap      users.Range // of containers
 	Tools      []string    // of minifs
+	Elsewhere  bool        // no containers run on this machine
 	Engine     string      // of containers
 	NoLaunch   error       // why it cannot be launch; nil if it can
 	// Trial starts a container of each stack, with its files below dir, and returns what went wrong by the stack's name; the
 	// error is of what all containers need.
 	Trial func(ctx context.Context, dir string) (outcomes map[string]error, err error)
+	// Clusters try the Kubernetes clusters that are cells, by their names.
+	Clusters map[string]func(context.Context) error
 }
 
 // Count returns the number of results at each level.

@@ -212,8 +212,10 @@ func TestJudgements(t *testing.T) {
 		{"fresh backup", m.judgeBackups(1, []archive.DatabaseCopy{{Made: m.now.Add(-time.Hour)}}), OK, "1h0m0s ago; 1 kept"},
 		{"old backup", m.judgeBackups(1, []archive.DatabaseCopy{{Made: m.now.Add(-72 * time.Hour)}}), Warn, "72h0m0s ago"},
 		{"no backup", m.judgeBackups(1, nil), Warn, "no automatic backup"},
-		{"all capabilities", judgeCapabilities(1<<41 - 1), OK, "all required capabilities"},
-		{"docker's capabilities", judgeCapabilities(0xa80425fb), Fail, "net_admin, sys_admin, sys_ptrace"},
+		{"all capabilities", judgeCapabilities(1<<41-1, false), OK, "all required capabilities"},
+		{"docker's capabilities", judgeCapabilities(0xa80425fb, false), Fail, "net_admin, sys_admin, sys_ptrace"},
+		{"docker's capabilities, without containers here", judgeCapabilities(0xa80425fb, true), OK, "all required capabilities"},
+		{"no capabilities, without containers here", judgeCapabilities(0, true), Fail, "chown, dac_override, fowner"},
 	} {
 		if c.got.Level != c.level || !strings.Contains(c.got.Detail, c.detail) {
 			t.Errorf("%s: got %s %q; want %s %q", c.name, c.got.Level, c.got.Detail, c.level, c.detail)

@@ -17,6 +17,9 @@ func (m *machine) platform(context.Context) Result {
 	case m.wsl() == 2:
 		return m.onWSL(name)
 	}
+	if m.Elsewhere {
+		return fine(name)
+	}
 	if kind := m.container(); kind != "" {
 		return m.inContainer(name, kind)
 	}

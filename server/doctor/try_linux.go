@@ -26,16 +26,23 @@ func (m *machine) privileges(context.Context) Result {
 	if err := unix.Capget(&hdr, &data[0]); err != nil {
 		return failed(err, "run cupola on the machine itself, or in a container that is --privileged")
 	}
-	return judgeCapabilities(uint64(data[0].Effective) | uint64(data[1].Effective)<<32)
+	return judgeCapabilities(uint64(data[0].Effective)|uint64(data[1].Effective)<<32, m.Elsewhere)
 }
 
-func judgeCapabilities(effective uint64) Result {
-	need := []struct {
-		name string
-		bit  int
-	}{
-		{"chown", unix.CAP_CHOWN}, {"dac_override", unix.CAP_DAC_OVERRIDE}, {"kill", unix.CAP_KILL}, {"mknod", unix.CAP_MKNOD}, {"net_admin", unix.CAP_NET_ADMIN},
-		{"setgid", unix.CAP_SETGID}, {"setuid", unix.CAP_SETUID}, {"sys_admin", unix.CAP_SYS_ADMIN}, {"sys_chroot", unix.CAP_SYS_CHROOT}, {"sys_ptrace", unix.CAP_SYS_PTRACE},
+// capability is one of capabilities(7).
+type capability struct {
+	name string
+	bit  int
+}
+
+// judgeCapabilities judges root's capabilities. Stacks have files of many owners also where containers run elsewhere.
+func judgeCapabilities(effective uint64, elsewhere bool) Result {
+	need := []capability{{"chown", unix.CAP_CHOWN}, {"dac_override", unix.CAP_DAC_OVERRIDE}}
+	if elsewhere {
+		need = append(need, capability{"fowner", unix.CAP_FOWNER})
+	} else {
+		need = append(need, capability{"kill", unix.CAP_KILL}, capability{"mknod", unix.CAP_MKNOD}, capability{"net_admin", unix.CAP_NET_ADMIN}, capability{"setgid", unix.CAP_SETGID}, capability{"setuid", unix.CAP_SETUID},
+			capability{"sys_admin", unix.CAP_SYS_ADMIN}, capability{"sys_chroot", unix.CAP_SYS_CHROOT}, capability{"sys_ptrace", unix.CAP_SYS_PTRACE})
 	}
 	var missing []string
 	for _, c := range need {

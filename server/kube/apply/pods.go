@@ -32,6 +32,16 @@ func (c *Cluster) Create(ctx context.Context, o kube.Object) error {
 	return err
 }
 
+// Try finds out whether an object would be made: the cluster checks all, and keeps nothing.
+func (c *Cluster) Try(ctx context.Context, o kube.Object) error {
+	r, err := c.of(o)
+	if err != nil {
+		return err
+	}
+	_, err = r.Create(ctx, &unstructured.Unstructured{Object: o}, metav1.CreateOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
 // Change merges a change into an object.
 func (c *Cluster) Change(ctx context.Context, kind, name string, change map[string]any) error {
 	r, err := c.of(kube.Object{"kind": kind})

@@ -3,6 +3,7 @@ package images
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -32,10 +33,15 @@ func TestAppOnKubernetesCellAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := freeAddress(t, n.Host())
-	none, clusters := []string{"--cells", "none"}, []string{"--kubernetes", "edge=" + n.Account(), "--kubernetes-registry", registry}
+	cluster := "edge=" + n.Account()
+	none, clusters := []string{"--cells", "none"}, []string{"--kubernetes", cluster, "--kubernetes-registry", registry}
 	d := e2e.StartDaemon(t, few, slices.Concat(none, clusters)...)
 	n.Trust(registry, filepath.Join(d.Dir, "ca.pem"))
 	checkFewRights(t, d)
+	if out, err := exec.Command("setpriv", "--bounding-set=-sys_admin,-net_admin", binary, "doctor", "--cells", "none", "--kubernetes", cluster, "--http", "127.0.0.1:0", "--https", "off").CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "would take pods") || strings.Contains(string(out), "overlayfs") {
+		t.Errorf("doctor: %v\n%s", err, out)
+	}
 	if out, err := d.Run("cells"); err != nil || !strings.Contains(out, "edge") || strings.Contains(out, "cupola ") {
 		t.Errorf("the cells are %v\n%s", err, out)
 	}
