@@ -184,3 +184,32 @@ func BenchmarkHistory(b *testing.B) {
 	}
 	runtime.KeepAlive(f)
 }
+
+// An app that answers with every status from many instances does not take the memory of all.
+func TestCountersOfAnAppAreBounded(t *testing.T) {
+	var r requests
+	for n := range 2 * maxCounters {
+		tags := map[string]string{"method": "GET", "status_code": "200"}
+		for _, app := range []string{"many", "one"} {
+			instance := "0"
+			if app == "many" {
+				instance = fmt.Sprint(n)
+			}
+			r.count(&logcache.Envelope{SourceID: app, InstanceID: instance, Tags: tags, Metrics: []logcache.Metric{{Value: 1}}})
+		}
+	}
+	if n := len(r.counts); n != maxCounters+1 {
+		t.Errorf("there are %d counters; want %d, and one of the other app", n, maxCounters)
+	}
+	if n := r.apps["many"].value; n != 2*maxCounters {
+		t.Errorf("the histogram has %v requests; want %d", n, 2*maxCounters)
+	}
+	for now := range 2 * int64(countedFor) {
+		if now%measuredSeconds == 0 {
+			r.record(now)
+		}
+	}
+	if n := len(r.counts) + len(r.apps); n != 0 {
+		t.Errorf("%d counters are kept", n)
+	}
+}

@@ -21,6 +21,7 @@ const (
 	recordInterval  = time.Second
 	measuredSeconds = int64(measureInterval / time.Second)
 	countedFor      = 3600 // seconds
+	maxCounters     = 4096 // of an app: instances answer with what status they like
 )
 
 // bounds are the upper bounds of the histogram's buckets, in seconds (Prometheus's).
@@ -57,11 +58,12 @@ type counter struct {
 
 // durations is a histogram.
 type durations struct {
-	counter // of all requests
-	buckets [len(bounds)]float64
-	sum     float64
-	before  [len(bounds)]float64 // as written
-	sumWas  float64
+	counter      // of all requests
+	counters int // by instance, method and status
+	buckets  [len(bounds)]float64
+	sum      float64
+	before   [len(bounds)]float64 // as written
+	sumWas   float64
 }
 
 // count counts a request by its timer.
@@ -74,16 +76,19 @@ func (r *requests) count(timer *logcache.Envelope) {
 	if r.counts == nil {
 		r.counts, r.apps = map[countKey]*counter{}, map[string]*durations{}
 	}
-	c := r.counts[key]
-	if c == nil {
-		c = &counter{tags: timer.Tags}
-		r.counts[key] = c
-	}
-	c.value++
 	d := r.apps[key.app]
 	if d == nil {
 		d = &durations{}
 		r.apps[key.app] = d
+	}
+	c := r.counts[key]
+	if c == nil && d.counters < maxCounters {
+		c = &counter{tags: timer.Tags}
+		r.counts[key] = c
+		d.counters++
+	}
+	if c != nil {
+		c.value++
 	}
 	d.value++
 	d.sum += took
@@ -135,6 +140,9 @@ func (r *requests) record(now int64) (all []batch) {
 		}
 		if times != nil && c.note(now) {
 			delete(r.counts, key)
+			if d := r.apps[key.app]; d != nil {
+				d.counters--
+			}
 		}
 	}
 	for app, d := range r.apps {
