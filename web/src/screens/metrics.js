@@ -82,7 +82,8 @@ async function counted(app, times, step, signal) {
     const [found] = await ask(`histogram_quantile(${q}, rate(http_request_duration_seconds_bucket{${of}}[${step}s]))`);
     return { label, values: found ? onAxis(found, times, step) : nothing };
   });
-  const lines = { status: await Promise.all(status), latency: await Promise.all(latency) };
+  const all = await Promise.all([...status, ...latency]); // at once: an abort rejects each of them
+  const lines = { status: all.slice(0, classes.length), latency: all.slice(classes.length) };
   return { ...lines, some: lines.status.some(s => s.values !== nothing), total: 0, overall: null };
 }
 
