@@ -7,7 +7,7 @@ const CommandMonit = "monit"
 
 // The verbs of CommandMonit.
 const (
-	MonitInstall = "install" // FROM TO: gives a job its directory, writable as on a virtual machine of BOSH's
+	MonitInstall = "install" // FROM TO GROUP: gives a job its directory, writable as on a BOSH virtual machine
 	MonitRun     = "run"     // DIR CHECKS, as JSON: starts them, starts them again, and stops them at SIGTERM; DIR is the job's
 	MonitExec    = "exec"    // DIR PROGRAM ARGUMENT…: runs a program where "run" does, or here if that does not run
 	MonitSummary = "summary" // CHECKS, as JSON: fails if a process does not run
@@ -27,5 +27,5 @@ type MonitProgram struct {
 	Args    []string      `json:",omitempty"`
 	User    string        `json:",omitempty"` // a name or a number; "" is root
 	Group   string        `json:",omitempty"`
-	Timeout time.Duration // within which the process has to run, or to have ended
+	Timeout time.Duration // the process must run, or have ended, before it is over
 }

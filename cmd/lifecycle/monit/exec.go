@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// socketName is the socket in the job's directory at which the supervisor runs scripts: those see the processes, as on a virtual machine
-// of BOSH's, while each script has a container of its own. Only root may connect.
+// socketName is the socket in the job's directory at which the supervisor runs scripts. They see the job's processes there, as on a BOSH
+// virtual machine; in the container that each script has for itself they would not. Only root may connect.
 const socketName = ".monit.sock"
 
 // request is a script to run. The client's standard output and error come with it.

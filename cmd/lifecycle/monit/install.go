@@ -17,7 +17,7 @@ import (
 // marker names the files that were installed. It is written last.
 const marker = ".installed"
 
-// install copies a job's rendered files to its directory, where scripts may change them as on a virtual machine of BOSH's. If the same
+// install copies a job's rendered files to its directory, where scripts may change them as on a BOSH virtual machine. If the same
 // files were installed there before, what became of them stays. They belong to root and a group, with the modes that BOSH's agent gives.
 func install(from, to, group string) error {
 	g, err := user.LookupGroup(group)

@@ -62,7 +62,7 @@ func forget(checks []contract.MonitCheck) error {
 // path is monit's search path for programs; it is all of their environment.
 const path = "PATH=/bin:/usr/bin:/sbin:/usr/sbin"
 
-// command returns a program as it is to be run: in its own session, without an input.
+// command prepares a program: it runs in its own session, without standard input.
 func command(p contract.MonitProgram) (*exec.Cmd, error) {
 	cmd := exec.Command(p.Args[0], p.Args[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = []string{path}, "/", os.Stdout, os.Stderr

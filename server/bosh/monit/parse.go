@@ -55,7 +55,7 @@ type parser struct {
 
 func (p *parser) more() bool { return p.at < len(p.words) }
 
-// peek returns the next word, or at the end an empty one in quotes, which is no keyword.
+// peek returns the next word; at the end, an empty one in quotes, which no keyword equals.
 func (p *parser) peek() word {
 	if p.more() {
 		return p.words[p.at]
