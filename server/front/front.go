@@ -99,9 +99,10 @@ func (f *Front) control() http.Handler {
 		control.Handle(p, f.byAddress(f.UAA))
 	}
 	control.Handle("/api/v1/", f.byAddress(f.Logs.Handler(f.Readers.mayRead)))
-	asked := f.byAddress(query.Handler(f.Logs, f.Readers.mayRead, f.Readers.user))
-	control.Handle("/api/v1/query", asked)
-	control.Handle("/api/v1/query_range", asked)
+	asked := f.byAddress(f.UAA.Basic(query.Handler(f.Logs, f.Readers.mayRead, f.Readers.user), query.Refuse))
+	for _, p := range query.Paths {
+		control.Handle(p, asked)
+	}
 	for _, p := range logstream.Paths {
 		control.Handle(p, f.Streams)
 	}

@@ -58,6 +58,7 @@ type UAA struct {
 	passcodes codes
 	sessions  codes
 	limit     limiter
+	basic     basicTokens
 	mux       *http.ServeMux
 
 	// hashing limits concurrent password comparisons, which are slow by

@@ -22,7 +22,8 @@ type Query struct {
 	Maxima   bool          // of Range: maxima of Peaks
 	Coarse   bool          // a coarser level gives the same for a Range that is long enough
 	Wanted   func(o *Origin, name string) bool
-	MaxBytes int // of compressed samples
+	Names    bool // which series there are, without their samples
+	MaxBytes int  // of compressed samples
 }
 
 // Series is what there is of a series, in the order of time.
@@ -220,6 +221,10 @@ func (sel *selection) add(o *Origin, encoded []byte, f found, k int, end int64) 
 		return
 	}
 	if (f.kind == maximum) != (sel.Maxima && k == maximum.finest() && (f.kind == maximum || f.kind == Peak)) {
+		return
+	}
+	if sel.Names {
+		m.Pieces = append(m.Pieces[:0], p)
 		return
 	}
 	chunk, err := chunkenc.FromData(chunkenc.EncXOR, bytes.Clone(f.samples))

@@ -29,10 +29,13 @@ const (
 	maxLength    = 64 << 10 // bytes of a form
 )
 
-// Handler serves GET and POST /api/v1/query and /api/v1/query_range. As in
-// log-cache, a source that the user may not read looks like one that does not
-// exist. user identifies an authenticated caller, so that query slots are
-// shared fairly between users.
+// Paths are the paths and path prefixes that Handler serves.
+var Paths = []string{"/api/v1/query", "/api/v1/query_range", "/api/v1/labels", "/api/v1/label/", "/api/v1/series", "/api/v1/metadata", "/api/v1/query_exemplars", "/api/v1/rules", "/api/v1/status/buildinfo"}
+
+// Handler serves log-cache's /api/v1/query and /api/v1/query_range, and what
+// Prometheus' clients ask besides. As in log-cache, a source that the user may
+// not read looks like one that does not exist. user identifies an authenticated
+// caller, so that query slots are shared fairly between users.
 func Handler(c *logcache.Cache, authorize logcache.Authorize, user func(*http.Request) string) http.Handler {
 	return newServer(c, authorize, user).handler()
 }
@@ -48,6 +51,7 @@ func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/v1/query", s.serve(parseInstant))
 	mux.HandleFunc("/api/v1/query_range", s.serve(parseRange))
+	s.discovery(mux)
 	return mux
 }
 
@@ -61,27 +65,36 @@ type server struct {
 }
 
 // errHidden says that a query names a source that is not for its user.
-var errHidden = errors.New("no such source")
+var errHidden = errors.New("no such source, or none that you may read")
+
+// The types of errors that Prometheus tells apart.
+const (
+	badData      = "bad_data"
+	execution    = "execution"
+	notFound     = "not_found"
+	timedOut     = "timeout"
+	unauthorized = "unauthorized"
+)
 
 func (s *server) serve(parse func(form) (span, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if _, err := s.authorize(r); err != nil { // before anything is made of what somebody asks
-			w.WriteHeader(http.StatusNotFound)
+		if _, err := s.authorize(r); err != nil { // before the query is parsed
+			Refuse(w, http.StatusNotFound, errStranger) // log-cache's status
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxLength)
 		text := r.FormValue("query")
 		sources, err := s.sources(r, text)
 		if errors.Is(err, errHidden) {
-			w.WriteHeader(http.StatusNotFound)
+			fail(w, http.StatusNotFound, notFound, err)
 			return
 		}
 		at, perr := parse(form{r.FormValue, time.Now()})
 		if err = errors.Join(err, perr); err != nil {
-			write(w, http.StatusBadRequest, answer{Status: "error", ErrorType: "bad_data", Error: err.Error()})
+			fail(w, http.StatusBadRequest, badData, err)
 			return
 		}
-		s.run(w, r, plan{text, sources, at})
+		s.inTurn(w, r, func(ctx context.Context) { s.run(ctx, w, plan{text, sources, at}) })
 	}
 }
 
@@ -92,30 +105,35 @@ type plan struct {
 	span    span
 }
 
-func (s *server) run(w http.ResponseWriter, r *http.Request, p plan) {
+// inTurn answers a request when the caller has a slot, in the time that a query may take.
+func (s *server) inTurn(w http.ResponseWriter, r *http.Request, answer func(context.Context)) {
 	ctx, cancel := context.WithTimeout(r.Context(), queryTimeout)
 	defer cancel()
 	slot, err := s.queue.Acquire(ctx, s.user(r))
 	if err != nil {
-		write(w, http.StatusServiceUnavailable, answer{Status: "error", ErrorType: "timeout", Error: "too many queries at once"})
+		fail(w, http.StatusServiceUnavailable, timedOut, errors.New("too many queries at once"))
 		return
 	}
 	defer slot.Release()
+	answer(ctx)
+}
+
+func (s *server) run(ctx context.Context, w http.ResponseWriter, p plan) {
 	q, err := s.query(ctx, p)
 	if err != nil {
-		write(w, http.StatusBadRequest, answer{Status: "error", ErrorType: "bad_data", Error: err.Error()})
+		fail(w, http.StatusBadRequest, badData, err)
 		return
 	}
 	defer q.Close()
 	result := q.Exec(ctx)
 	if result.Err != nil {
-		write(w, http.StatusUnprocessableEntity, answer{Status: "error", ErrorType: "execution", Error: result.Err.Error()})
+		fail(w, http.StatusUnprocessableEntity, execution, result.Err)
 		return
 	}
 	if m, ok := result.Value.(promql.Matrix); ok && m == nil {
 		result.Value = promql.Matrix{} // an empty list, not null
 	}
-	write(w, http.StatusOK, answer{Status: "success", Data: &data{result.Value.Type(), result.Value}})
+	succeed(w, data{result.Value.Type(), result.Value})
 }
 
 func (s *server) query(ctx context.Context, p plan) (promql.Query, error) {
@@ -127,7 +145,8 @@ func (s *server) query(ctx context.Context, p plan) (promql.Query, error) {
 }
 
 // sources are those that a query names, all of which its user may see. Of a
-// regular expression that is more than names it is those that they may see.
+// regular expression that is more than names it is those that they may see. A
+// query without selectors, like "1+1", has none.
 func (s *server) sources(r *http.Request, text string) (map[string]bool, error) {
 	if err := checkPatterns(text); err != nil {
 		return nil, err
@@ -146,9 +165,6 @@ func (s *server) sources(r *http.Request, text string) (map[string]bool, error) 
 			return nil, err
 		}
 		maps.Copy(found, named)
-	}
-	if len(found) == 0 {
-		return nil, errors.New("query does not request any source_ids")
 	}
 	return found, nil
 }
@@ -193,16 +209,34 @@ func metricName(selector []*labels.Matcher) string {
 // The JSON of the API is Prometheus's.
 type (
 	answer struct {
-		Status    string `json:"status"`
-		Data      *data  `json:"data,omitempty"`
-		ErrorType string `json:"errorType,omitempty"`
-		Error     string `json:"error,omitempty"`
+		Status    string   `json:"status"`
+		Data      any      `json:"data,omitempty"`
+		ErrorType string   `json:"errorType,omitempty"`
+		Error     string   `json:"error,omitempty"`
+		Warnings  []string `json:"warnings,omitempty"`
 	}
 	data struct {
 		Type   parser.ValueType `json:"resultType"`
 		Result parser.Value     `json:"result"`
 	}
 )
+
+// errStranger is what callers get who are not authenticated.
+const errStranger = "not authenticated: send a bearer token that is still valid, or a user's name and password by basic authentication"
+
+// Refuse writes Prometheus' form of a refused authentication.
+func Refuse(w http.ResponseWriter, status int, why string) {
+	fail(w, status, unauthorized, errors.New(why))
+}
+
+func fail(w http.ResponseWriter, status int, kind string, err error) {
+	write(w, status, answer{Status: "error", ErrorType: kind, Error: err.Error()})
+}
+
+// succeed writes an answer; data must not be nil.
+func succeed(w http.ResponseWriter, data any, warnings ...string) {
+	write(w, http.StatusOK, answer{Status: "success", Data: data, Warnings: warnings})
+}
 
 func write(w http.ResponseWriter, status int, a answer) {
 	w.Header().Set("Content-Type", "application/json")

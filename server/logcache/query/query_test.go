@@ -59,12 +59,17 @@ func TestOneUserLeavesTurns(t *testing.T) {
 }
 
 func TestNobodyIsAnsweredNothing(t *testing.T) {
-	for _, path := range []string{"/api/v1/query?query=1%2B", "/api/v1/query_range?query=cpu"} {
-		r, w := httptest.NewRequest("GET", path, nil), httptest.NewRecorder()
+	for path, status := range map[string]int{
+		"query?query=1%2B": http.StatusNotFound, "query_range?query=cpu": http.StatusNotFound, // as log-cache
+		"labels": http.StatusUnauthorized, "label/source_id/values": http.StatusUnauthorized, "series?match[]=cpu": http.StatusUnauthorized, "metadata": http.StatusUnauthorized,
+		"rules": http.StatusUnauthorized, "query_exemplars": http.StatusUnauthorized, "status/buildinfo": http.StatusUnauthorized,
+	} {
+		r, w := httptest.NewRequest("GET", "/api/v1/"+path, nil), httptest.NewRecorder()
 		r.Header.Set("Authorization", "nobody")
 		Handler(measured(), mine, asker).ServeHTTP(w, r)
-		if w.Code != http.StatusNotFound || w.Body.Len() > 0 {
-			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
+		want := `{"status":"error","errorType":"unauthorized","error":"` + errStranger + `"}`
+		if got := strings.TrimSpace(w.Body.String()); w.Code != status || got != want {
+			t.Errorf("%s: got %d %s", path, w.Code, got)
 		}
 	}
 }
@@ -100,6 +105,9 @@ func ask(c *logcache.Cache, path string, values ...string) string {
 	return fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String()))
 }
 
+// hidden is the answer about a source that is not for the caller.
+const hidden = `404 {"status":"error","errorType":"not_found","error":"no such source, or none that you may read"}`
+
 func TestInstant(t *testing.T) {
 	c := measured()
 	tests := []struct{ query, at, want string }{
@@ -110,11 +118,13 @@ func TestInstant(t *testing.T) {
 		{`http_latency{source_id=~"a|b",instance_id="0"}`, "1970-01-01T00:16:40Z", `200 {"status":"success","data":{"resultType":"vector","result":[{"metric":{"__name__":"http_latency","instance_id":"0","origin":"rep","process_type":"web","source_id":"a"},"value":[1000,"7"]}]}}`},
 		{`max(cpu{source_id=~".+"})`, "1285", `200 {"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1285,"29"]}]}}`},
 		{`cpu{source_id="a"}`, "2000", `200 {"status":"success","data":{"resultType":"vector","result":[]}}`},
-		{`cpu{source_id="theirs"}`, "1020", `404 `},
-		{`cpu{source_id=~"a|theirs"}`, "1020", `404 `},
+		{`cpu{source_id="theirs"}`, "1020", hidden},
+		{`cpu{source_id=~"a|theirs"}`, "1020", hidden},
 		{`cpu`, "1020", `400 {"status":"error","errorType":"bad_data","error":"Metric 'cpu' does not have a 'source_id' label."}`},
 		{`cpu{source_id!="a"}`, "1020", `400 {"status":"error","errorType":"bad_data","error":"Metric 'cpu' does not have a 'source_id' label."}`},
-		{`1 + 1`, "1020", `400 {"status":"error","errorType":"bad_data","error":"query does not request any source_ids"}`},
+		{`1 + 1`, "1020", `200 {"status":"success","data":{"resultType":"scalar","result":[1020,"2"]}}`},
+		{`vector(1)+vector(1)`, "1020", `200 {"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1020,"2"]}]}}`},
+		{`cpu{source_id=~"theirs.*"}`, "1020", `200 {"status":"success","data":{"resultType":"vector","result":[]}}`},
 		{`cpu{source_id="a"}`, "soon", `400 {"status":"error","errorType":"bad_data","error":"cannot parse \"soon\" of \"time\" to a valid timestamp"}`},
 		{`cpu{`, "1020", `400 {"status":"error","errorType":"bad_data","error":"1:5: parse error: unexpected end of input inside braces"}`},
 	}
@@ -135,7 +145,7 @@ func TestRange(t *testing.T) {
 		{`cpu{source_id="a"}`, "0", "11001", "1", `400 {"status":"error","errorType":"bad_data","error":"exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)"}`},
 		{`cpu{source_id="a"}`, "0", "1", "0", `400 {"status":"error","errorType":"bad_data","error":"zero or negative query resolution step widths are not accepted. Try a positive integer"}`},
 		{`cpu{source_id="a"}`, "", "1", "1", `400 {"status":"error","errorType":"bad_data","error":"cannot parse \"\" of \"start\" to a valid timestamp"}`},
-		{`cpu{source_id="theirs"}`, "1000", "1030", "15s", `404 `},
+		{`cpu{source_id="theirs"}`, "1000", "1030", "15s", hidden},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, ask(c, "query_range", "query", tt.query, "start", tt.start, "end", tt.end, "step", tt.step)); diff != "" {
