@@ -42,6 +42,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/letsencrypt/pebble/v2 v2.10.1
+	github.com/prometheus/common v0.72.1
 	github.com/rclone/gofakes3 v0.0.12
 	github.com/rogpeppe/go-internal v1.16.0
 	pgregory.net/rapid v1.3.0
@@ -108,7 +109,6 @@ require (
 	github.com/philhofer/fwd v1.2.0 // indirect
 	github.com/pjbgf/sha1cd v0.7.0 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
-	github.com/prometheus/common v0.72.1 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/rs/xid v1.6.0 // indirect
