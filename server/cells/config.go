@@ -22,7 +22,8 @@ type Config struct {
 	Kubernetes []string  `help:"Add a cell that is a namespace of a Kubernetes cluster, as NAME=KUBECONFIG[,context=C][,namespace=N][,zone=Z], or NAME=in-cluster[,…] where the daemon is a pod of it; only what requires the tag NAME runs on it. A preview. May be repeated." placeholder:"NAME=FILE" sep:"none" env:"CUPOLA_KUBERNETES"`
 	Providers  []string  `name:"rootfs-providers" help:"Providers of further root filesystems: docker, oci; by default both." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
 
-	KubernetesRegistry string `help:"Address of this machine at which the nodes of --kubernetes pull images of droplets, and the pods that stage apps get and leave files, by TLS with a certificate of cupola's CA; without it, they run docker apps alone. A preview." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY"`
+	KubernetesRegistry string `help:"Address at which the nodes of --kubernetes pull images of droplets, and the pods that stage apps get and leave files, by TLS with a certificate of cupola's CA; without it, they run docker apps alone. A preview." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY"`
+	RegistryListen     string `name:"kubernetes-registry-listen" help:"Address of this machine to listen at for --kubernetes-registry, where that is another's: of a Service, a load balancer or NAT that leads here; by default that of --kubernetes-registry. A preview." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY_LISTEN"`
 
 	Clusters []Cluster `flag:"-"` // those of Kubernetes; Normalize reads them
 	None     bool      `flag:"-"` // no containers run on this machine; Normalize reads it from Cells
@@ -125,7 +126,7 @@ func (c *Config) Normalize() error {
 			cell.Providers = c.Providers
 		}
 	}
-	return errors.Join(append(faults, c.checkClusters(), c.checkRegistry())...)
+	return errors.Join(append(faults, c.checkClusters(), c.checkRegistry(), c.checkRegistryListen())...)
 }
 
 // checkNone refuses a daemon on which nothing could run.

@@ -84,10 +84,29 @@ func (c *Config) checkRegistry() error {
 	}
 	host, port, err := net.SplitHostPort(c.KubernetesRegistry)
 	ip := net.ParseIP(host)
-	if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n == 0 || host == "" || ip != nil && ip.IsUnspecified() {
-		return fmt.Errorf("invalid --kubernetes-registry %q: give an address of this machine that the nodes reach, with a port, like 192.0.2.1:5443", c.KubernetesRegistry)
+	if err != nil || !validPort(port) || host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("invalid --kubernetes-registry %q: give an address that the nodes reach, with a port, like 192.0.2.1:5443; where to listen is --kubernetes-registry-listen", c.KubernetesRegistry)
 	}
 	return nil
+}
+
+// checkRegistryListen refuses what cannot be listened at.
+func (c *Config) checkRegistryListen() error {
+	if c.RegistryListen == "" {
+		return nil
+	}
+	if c.KubernetesRegistry == "" {
+		return fmt.Errorf("invalid --kubernetes-registry-listen %q: give --kubernetes-registry, too: the address at which nodes and pods reach it", c.RegistryListen)
+	}
+	if _, port, err := net.SplitHostPort(c.RegistryListen); err != nil || !validPort(port) {
+		return fmt.Errorf("invalid --kubernetes-registry-listen %q: give an address of this machine with a port, like 0.0.0.0:5443", c.RegistryListen)
+	}
+	return nil
+}
+
+func validPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 // checkClusters reads the clusters. No other cell has the name of one.

@@ -54,7 +54,17 @@ func TestRegistryAddress(t *testing.T) {
 			t.Errorf("%q: got %v", address, err)
 		}
 	}
-	c := Config{KubernetesRegistry: "192.0.2.1:5443"}
+	for listen, want := range map[string]bool{"": true, ":5443": true, "0.0.0.0:5443": true, "[::1]:5443": true, "localhost:5443": true, "5443": false, "0.0.0.0": false, "0.0.0.0:0": false, "0.0.0.0:70000": false} {
+		c := Config{Kubernetes: []string{"edge=/k"}, KubernetesRegistry: "192.0.2.1:5443", RegistryListen: listen}
+		if err := c.Normalize(); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "invalid --kubernetes-registry-listen ") {
+			t.Errorf("listen at %q: got %v", listen, err)
+		}
+	}
+	c := Config{Kubernetes: []string{"edge=/k"}, RegistryListen: ":5443"}
+	if err := c.Normalize(); err == nil || !strings.Contains(err.Error(), "give --kubernetes-registry, too") {
+		t.Errorf("got %v for an address without the one that nodes reach", err)
+	}
+	c = Config{KubernetesRegistry: "192.0.2.1:5443"}
 	if err := c.Normalize(); err == nil || !strings.Contains(err.Error(), "give --kubernetes, too") {
 		t.Errorf("got %v without a cluster", err)
 	}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -62,8 +63,11 @@ func (e *Executor) openPulls(ctx context.Context, dir string) error {
 		}
 		return ca.Trust(), nil
 	}}
-	if err := pulls.Listen(ctx, e.KubernetesRegistry, dir); err != nil {
+	if err := pulls.Advertise(ctx, e.KubernetesRegistry, dir); err != nil {
 		return fmt.Errorf("%w: give another address with --kubernetes-registry", err)
+	}
+	if err := pulls.Listen(ctx, cmp.Or(e.RegistryListen, e.KubernetesRegistry)); err != nil {
+		return fmt.Errorf("%w: give an address of this machine with --kubernetes-registry-listen", err)
 	}
 	e.Pulls = pulls
 	return nil

@@ -1,4 +1,4 @@
-// Package loopback gives tests listeners and unused ports at 127.0.0.1.
+// Package loopback gives tests listeners and unused ports at 127.0.0.1, and forwards connections.
 package loopback
 
 import (

@@ -33,21 +33,25 @@ type Pulls struct {
 
 	registry registry.Registry
 	listener net.Listener
+	apart    bool             // it listens elsewhere than at Address
 	at       []netip.AddrPort // of Address
 
 	mu    sync.Mutex
 	cells map[string]*Cell // that pull
 }
 
-// Listen takes connections of nodes at an address of this machine. dir keeps the key of the cells' passwords.
-func (p *Pulls) Listen(ctx context.Context, address, dir string) (err error) {
+// Advertise takes the address at which nodes and pods reach it, and the key of the cells' passwords, which dir keeps.
+func (p *Pulls) Advertise(ctx context.Context, address, dir string) (err error) {
 	p.registry = registry.Registry{Source: p.Source, Address: address, Stagings: p.staging}
 	if p.at, err = resolve(ctx, address); err != nil {
 		return err
 	}
-	if err := p.registry.Open(dir); err != nil {
-		return err
-	}
+	return p.registry.Open(dir)
+}
+
+// Listen takes connections at an address of this machine: the one that Advertise was given, or one that it leads to.
+func (p *Pulls) Listen(ctx context.Context, address string) (err error) {
+	p.apart = address != p.registry.Address
 	p.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	return err
 }
@@ -69,17 +73,32 @@ func resolve(ctx context.Context, address string) (all []netip.AddrPort, err err
 	return all, err
 }
 
-// reachedAt are the addresses at which pods find the registry, of which routers are those of this machine: the registry may be
-// a Service of the cluster, whose policies then see the pod behind it.
+// reachedAt are the addresses at which policies see the registry, of which routers are those of this machine: behind a Service of
+// the cluster, some network plugins see the pod that it leads to.
 func (p *Pulls) reachedAt(routers []netip.Addr) []netip.AddrPort {
 	all := slices.Clone(p.at)
-	if len(all) == 0 || slices.ContainsFunc(all, func(a netip.AddrPort) bool { return slices.Contains(routers, a.Addr()) }) {
+	port, ok := p.listensAt()
+	if !ok || !p.apart && slices.ContainsFunc(all, func(a netip.AddrPort) bool { return slices.Contains(routers, a.Addr()) }) {
 		return all
 	}
 	for _, a := range routers {
-		all = append(all, netip.AddrPortFrom(a, all[0].Port()))
+		if at := netip.AddrPortFrom(a, port); !slices.Contains(all, at) {
+			all = append(all, at)
+		}
 	}
 	return all
+}
+
+// listensAt is the port of this machine.
+func (p *Pulls) listensAt() (port uint16, ok bool) {
+	if p.listener != nil {
+		at, err := netip.ParseAddrPort(p.listener.Addr().String())
+		return at.Port(), err == nil
+	}
+	if len(p.at) > 0 {
+		return p.at[0].Port(), true
+	}
+	return 0, false
 }
 
 // add lets stagers of a cell find it.

@@ -12,6 +12,7 @@ import (
 
 	"cupola/server/kube/kubetest"
 	"cupola/test/e2e"
+	"cupola/test/loopback"
 )
 
 // fewRights runs a program as root with the capabilities that containers have elsewhere, which are too few for containers of its own.
@@ -24,7 +25,7 @@ exec setpriv --bounding-set=-all,+chown,+dac_override,+fowner,+fsetid,+kill,+set
 const capSysAdmin = 1 << 21
 
 // TestAppOnKubernetesCellAlone runs a daemon that has no containers of its own, and not the rights to have any: apps are staged and run on
-// the cluster unasked, and what cannot be is refused with its reason.
+// the cluster unasked, and what cannot be is refused with its reason. Its registry is behind an address that is not its own.
 func TestAppOnKubernetesCellAlone(t *testing.T) {
 	t.Parallel()
 	binary, n := e2e.NeedBinary(t), kubetest.StartNode(t)
@@ -34,7 +35,9 @@ func TestAppOnKubernetesCellAlone(t *testing.T) {
 	}
 	registry := freeAddress(t, n.Host())
 	cluster := "edge=" + n.Account()
-	none, clusters := []string{"--cells", "none"}, []string{"--kubernetes", cluster, "--kubernetes-registry", registry}
+	own := freeAddress(t, "127.0.0.1")
+	loopback.Forward(t, registry, func() string { return own })
+	none, clusters := []string{"--cells", "none"}, []string{"--kubernetes", cluster, "--kubernetes-registry", registry, "--kubernetes-registry-listen", own}
 	d := e2e.StartDaemon(t, few, slices.Concat(none, clusters)...)
 	n.Trust(registry, filepath.Join(d.Dir, "ca.pem"))
 	checkFewRights(t, d)
