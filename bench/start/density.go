@@ -23,7 +23,7 @@ type crowd struct {
 }
 
 // density measures crowds by turns: one container after another with an empty network
-// by runc, one after another with a separate network by the engine, and all at once by
+// by runc, one after another with a separate network by the engine launch, and all at once by
 // the cell.
 func density(ctx context.Context, w *world, r *runc, rounds, count int) error {
 	ctx, cancel := context.WithTimeout(ctx, 150*time.Second)

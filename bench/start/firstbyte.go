@@ -37,12 +37,12 @@ func firstBytes(ctx context.Context, w *world, r *runc, rounds int) error {
 	ways := []*way{
 		{name: "runc run", start: r.firstByte},
 		{name: "engine runc", start: func(ctx context.Context, id string) (time.Duration, error) {
-			return w.engineStart(ctx, w.engine, id, time.Now(), "")
+			return w.engineStart(ctx, w.runc, id, time.Now(), "")
 		}},
 		{name: "engine launch", start: func(ctx context.Context, id string) (time.Duration, error) {
-			return w.engineStart(ctx, w.launch, id, time.Now(), "")
+			return w.engineStart(ctx, w.engine, id, time.Now(), "")
 		}},
-		{name: "engine runc + network", start: w.networkFirstByte},
+		{name: "engine launch + network", start: w.networkFirstByte},
 		{name: "cell: root + network + identity + engine + log", start: w.cellFirstByte},
 	}
 	for round := range rounds + 1 {

@@ -43,8 +43,8 @@ type world struct {
 	dir    string
 	name   string // as a daemon's, so that 'cupola doctor --leaks' knows what is left
 	digest string // of the app's droplet
-	engine *container.Engine
-	launch *container.Engine // starts containers without libcontainer
+	engine *container.Engine // the default, launch
+	runc   *container.Engine // starts containers by libcontainer
 	net    *network.Network
 	roots  *rootfs.Store
 	root   root.Root
@@ -123,8 +123,8 @@ func (w *world) open(ctx context.Context) (err error) {
 	if w.engine, err = container.New(config); err != nil {
 		return err
 	}
-	config.Kind, config.Dir, config.CgroupParent = container.Launch, w.path("launched"), config.CgroupParent+"-l"
-	if w.launch, err = container.New(config); err != nil {
+	config.Kind, config.Dir, config.CgroupParent = container.Runc, w.path("runc-containers"), config.CgroupParent+"-r"
+	if w.runc, err = container.New(config); err != nil {
 		return err
 	}
 	var b [2]byte
@@ -185,7 +185,7 @@ func (w *world) mountShared(ctx context.Context) (err error) {
 func (w *world) close(err *error) {
 	ctx := context.Background()
 	errs := []error{*err, w.stop()}
-	for _, e := range []*container.Engine{w.engine, w.launch} {
+	for _, e := range []*container.Engine{w.engine, w.runc} {
 		if e == nil {
 			continue
 		}
@@ -206,7 +206,7 @@ func (w *world) close(err *error) {
 		}
 		errs = append(errs, w.roots.Close())
 	}
-	for _, e := range []*container.Engine{w.engine, w.launch} {
+	for _, e := range []*container.Engine{w.engine, w.runc} {
 		if e != nil {
 			errs = append(errs, e.Teardown())
 		}

@@ -21,7 +21,7 @@ type doctorCmd struct {
 	HTTP   string `help:"The address of 'cupola serve --http'." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
 	HTTPS  string `help:"The address of 'cupola serve --https'." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	Domain string `help:"Domain of apps." default:"localhost" env:"CUPOLA_DOMAIN"`
-	Engine string `help:"What is to start containers, as in 'cupola serve --engine'." default:"runc" env:"CUPOLA_ENGINE" placeholder:"ENGINE"`
+	Engine string `help:"What is to start containers, as in 'cupola serve --engine'." default:"launch" env:"CUPOLA_ENGINE" placeholder:"ENGINE"`
 
 	Cells      cells.List `help:"As in 'cupola serve --cells': with none, what only containers on this machine need is not checked." placeholder:"YAML" env:"CUPOLA_CELLS"`
 	Kubernetes []string   `help:"Try this cluster, as in 'cupola serve --kubernetes': create pods in a dry run. May be repeated." placeholder:"NAME=FILE" sep:"none" env:"CUPOLA_KUBERNETES"`

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runc/libcontainer"
 	_ "github.com/opencontainers/runc/libcontainer/nsenter" // sets up the namespaces in C, before Go starts its threads
 
@@ -40,11 +41,15 @@ func serve(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("read request: %w", err)
 	}
 	var answer starter.Answer
-	pid, err := start(request)
+	var err error
+	if f := request.Filter; f != nil {
+		err = cgroups.DevicesSetV2(f.Cgroup, &cgroups.Resources{Devices: f.Devices})
+	} else {
+		answer.PID, err = start(request)
+	}
 	if err != nil {
 		answer.Error = err.Error()
 	}
-	answer.PID = pid
 	if err := json.NewEncoder(out).Encode(answer); err != nil {
 		return fmt.Errorf("answer: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/opencontainers/cgroups"
-	_ "github.com/opencontainers/cgroups/devices" // refuses devices on cgroup v2
+	_ "github.com/opencontainers/cgroups/devices" // filters devices on cgroup v2
 	"github.com/opencontainers/runc/libcontainer"
 
 	"cupola/runtime/container/starter"

@@ -13,7 +13,7 @@ import (
 // BenchmarkLife measures a container's whole life: from Start until nothing of
 // it is left.
 func BenchmarkLife(b *testing.B) {
-	w := newWorld(b, container.Runc)
+	w := newWorld(b, container.Launch)
 	l, err := w.open()
 	if err != nil {
 		b.Fatal(err)

@@ -53,9 +53,9 @@ func needRoot(t testing.TB) {
 func eachKind(t *testing.T, test func(*testing.T, container.Kind)) {
 	t.Helper()
 	needRoot(t)
-	for _, kind := range []container.Kind{container.Runc, container.Launch} {
+	for _, kind := range []container.Kind{container.Launch, container.Runc} {
 		t.Run(string(kind), func(t *testing.T) {
-			if kind == container.Launch && os.Getenv("CUPOLA_TEST_ALL") == "" {
+			if kind == container.Runc && os.Getenv("CUPOLA_TEST_ALL") == "" {
 				t.Skip("make test-all has it")
 			}
 			if err := container.CheckLaunch(); kind == container.Launch && err != nil {

@@ -77,18 +77,25 @@ func (t cgroupTree) ready() error {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return fmt.Errorf("make cgroup: %w", err)
 	}
-	// Enable all at once: if memory is refused because the root has processes,
-	// cpu alone would succeed, and make the children domain-invalid: no
-	// process could join them.
-	all := "+" + strings.Join(controllersV2(), " +")
 	for _, dir := range []string{root, parent} {
-		err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte(all), 0)
-		if errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("cgroup %s contains processes, so cgroups below it cannot have limits: see cupola doctor", dir)
+		if err := passOn(dir); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("pass on the cgroup controllers %s: %w", all, err)
-		}
+	}
+	return nil
+}
+
+// passOn gives the cgroups below v2's dir the controllers. All are enabled at once: if
+// memory is refused because the root has processes, cpu alone would succeed, and make
+// the children domain-invalid: no process could join them.
+func passOn(dir string) error {
+	all := "+" + strings.Join(controllersV2(), " +")
+	err := overwrite(filepath.Join(dir, "cgroup.subtree_control"), all)
+	if errors.Is(err, unix.EBUSY) {
+		return fmt.Errorf("cgroup %s contains processes, so cgroups below it cannot have limits: see cupola doctor", dir)
+	}
+	if err != nil {
+		return fmt.Errorf("pass on the cgroup controllers %s: %w", all, err)
 	}
 	return nil
 }
@@ -117,14 +124,8 @@ func (t cgroupTree) dirs(id string) []string {
 	return slices.Compact(all)
 }
 
-// create makes and limits the container's v1 cgroups and opens their tasks
-// files, in which the init writes itself. A thread that moves itself this way
-// spares the RCU grace period of 7 to 15 ms that moving another process costs.
-// On v2 libcontainer does it all, and create returns nothing.
+// create makes and limits the container's cgroups and opens what tasks does.
 func (t cgroupTree) create(id string, l Limits) ([]*os.File, error) {
-	if t.v2 {
-		return nil, nil
-	}
 	for _, dir := range t.dirs(id) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
@@ -136,7 +137,10 @@ func (t cgroupTree) create(id string, l Limits) ([]*os.File, error) {
 	return t.tasks(id)
 }
 
-// tasks opens the v1 files in which a process of the container enrols itself.
+// tasks opens the v1 files in which a process of the container enrols itself. A
+// thread that moves itself this way spares the RCU grace period of 7 to 15 ms that
+// moving another process costs. On v2 there are none: the launcher makes the process
+// in its cgroup, and libcontainer moves it.
 func (t cgroupTree) tasks(id string) ([]*os.File, error) {
 	if t.v2 {
 		return nil, nil
@@ -162,35 +166,78 @@ func closeAll(files []*os.File) {
 	}
 }
 
+// setting is a value for a file of a container's cgroup.
+type setting struct {
+	controller, file, value string
+	optional                bool // kernels that do not account swap have no such file
+}
+
 func (t cgroupTree) limit(id string, l Limits) error {
-	type setting struct{ controller, file, value string }
-	set := []setting{{"devices", "devices.deny", "a"}}
+	all := limitsV1(l)
+	if t.v2 {
+		all = limitsV2(l)
+	}
+	for _, s := range all {
+		if err := t.set(id, s.controller, s.file, s.value); err != nil && !(s.optional && errors.Is(err, os.ErrNotExist)) {
+			return err
+		}
+	}
+	return nil
+}
+
+func limitsV1(l Limits) []setting {
+	set := []setting{{controller: "devices", file: "devices.deny", value: "a"}}
 	for _, d := range allowedDevices() {
 		minor := "*"
 		if d.minor >= 0 {
 			minor = strconv.FormatInt(d.minor, 10)
 		}
-		set = append(set, setting{"devices", "devices.allow", fmt.Sprintf("c %d:%s rwm", d.major, minor)})
+		set = append(set, setting{controller: "devices", file: "devices.allow", value: fmt.Sprintf("c %d:%s rwm", d.major, minor)})
 	}
 	if l.MemoryBytes > 0 {
 		bytes := strconv.FormatInt(l.MemoryBytes, 10)
-		set = append(set, setting{"memory", "memory.limit_in_bytes", bytes}, setting{"memory", "memory.memsw.limit_in_bytes", bytes})
+		set = append(set, setting{controller: "memory", file: "memory.limit_in_bytes", value: bytes}, setting{controller: "memory", file: "memory.memsw.limit_in_bytes", value: bytes})
+	} else {
+		set = append(set, setting{controller: "memory", file: "memory.swappiness", value: "0", optional: true})
 	}
 	if l.CPUShares > 0 {
-		set = append(set, setting{"cpu", "cpu.shares", strconv.FormatUint(l.CPUShares, 10)})
+		set = append(set, setting{controller: "cpu", file: "cpu.shares", value: strconv.FormatUint(l.CPUShares, 10)})
 	}
 	if quota, period := quotaOf(l.CPUs); quota > 0 {
-		set = append(set, setting{"cpu", "cpu.cfs_period_us", strconv.FormatUint(period, 10)}, setting{"cpu", "cpu.cfs_quota_us", strconv.FormatInt(quota, 10)})
+		set = append(set, setting{controller: "cpu", file: "cpu.cfs_period_us", value: strconv.FormatUint(period, 10)},
+			setting{controller: "cpu", file: "cpu.cfs_quota_us", value: strconv.FormatInt(quota, 10)})
 	}
-	if l.Pids > 0 {
-		set = append(set, setting{"pids", "pids.max", strconv.FormatInt(l.Pids+inits, 10)})
+	return append(set, pidsLimit(l)...)
+}
+
+// limitsV2 has no devices: the filter of the parent is for all containers.
+func limitsV2(l Limits) []setting {
+	set := []setting{{file: "memory.swap.max", value: "0", optional: true}}
+	if l.MemoryBytes > 0 {
+		set = append(set, setting{file: "memory.max", value: strconv.FormatInt(l.MemoryBytes, 10)})
 	}
-	for _, s := range set {
-		if err := t.set(id, s.controller, s.file, s.value); err != nil {
-			return err
-		}
+	if l.CPUShares > 0 {
+		set = append(set, setting{file: "cpu.weight", value: strconv.FormatUint(weightOf(l.CPUShares), 10)})
 	}
-	return nil
+	if quota, period := quotaOf(l.CPUs); quota > 0 {
+		set = append(set, setting{file: "cpu.max", value: fmt.Sprint(quota, period)})
+	}
+	return append(set, pidsLimit(l)...)
+}
+
+func pidsLimit(l Limits) []setting {
+	if l.Pids <= 0 {
+		return nil
+	}
+	return []setting{{controller: "pids", file: "pids.max", value: strconv.FormatInt(l.Pids+inits, 10)}}
+}
+
+// weightOf is v2's weight for the shares of v1, in proportion: libcontainer's own
+// formula is a curve, on which a container with a hundredth of another's shares
+// weighs a twenty-fifth of it.
+func weightOf(shares uint64) uint64 {
+	const ordinaryShares, ordinaryWeight, highest = 1024, 100, 10000
+	return min(max((shares*ordinaryWeight+ordinaryShares/2)/ordinaryShares, 1), highest)
 }
 
 // quotaOf is how many microseconds of each period a container may run on so many
@@ -204,10 +251,10 @@ func quotaOf(cpus float64) (quota int64, period uint64) {
 }
 
 func (t cgroupTree) set(id, controller, file, value string) error {
-	err := os.WriteFile(filepath.Join(t.dir(controller, id), file), []byte(value), 0)
+	err := overwrite(filepath.Join(t.dir(controller, id), file), value)
 	if file == "memory.memsw.limit_in_bytes" && errors.Is(err, os.ErrNotExist) {
 		// The kernel does not account swap: forbid it to the container instead.
-		err = os.WriteFile(filepath.Join(t.dir(controller, id), "memory.swappiness"), []byte("0"), 0)
+		err = overwrite(filepath.Join(t.dir(controller, id), "memory.swappiness"), "0")
 	}
 	if err != nil {
 		return fmt.Errorf("set %s to %s: %w", file, value, err)
@@ -215,21 +262,15 @@ func (t cgroupTree) set(id, controller, file, value string) error {
 	return nil
 }
 
-// forbidSwap sees to a container without a memory limit: one with a limit has
-// the same for memory and swap together.
-func (t cgroupTree) forbidSwap(id string, l Limits) error {
-	if l.MemoryBytes > 0 {
-		return nil
+// overwrite writes to a file that is there. One that is missing is ErrNotExist: if
+// asked to make it, the kernel would say that there is no permission.
+func overwrite(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
 	}
-	file := "memory.swappiness"
-	if t.v2 {
-		file = "memory.swap.max"
-	}
-	err := os.WriteFile(filepath.Join(t.dir("memory", id), file), []byte("0"), 0)
-	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("forbid swap: %w", err)
-	}
-	return nil // a kernel that does not account swap has no such file
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
 }
 
 // list names every container that has a cgroup in any hierarchy.

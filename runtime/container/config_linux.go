@@ -64,7 +64,7 @@ func (s settings) libConfig(spec Spec, userNS, cgroupNS string) *configs.Config 
 		ReadonlyPaths: readonlyPaths(),
 		Cgroups: &cgroups.Cgroup{
 			Path:      filepath.Join("/", s.parent, placeOf(spec.Group, spec.ID)),
-			Resources: s.resources(spec.Limits),
+			Resources: &cgroups.Resources{SkipDevices: s.v2}, // cgroupTree makes the cgroup with its limits
 		},
 	}
 }
@@ -118,33 +118,7 @@ func (s settings) rlimits(p Process) string {
 	return limits
 }
 
-func (s settings) resources(l Limits) *cgroups.Resources {
-	if !s.v2 {
-		// The v1 cgroup is made and limited by cgroupTree; libcontainer is given none.
-		return &cgroups.Resources{}
-	}
-	r := &cgroups.Resources{Devices: deviceRules(), Memory: l.MemoryBytes, MemorySwap: l.MemoryBytes}
-	if l.CPUShares > 0 {
-		r.CpuWeight = weightOf(l.CPUShares)
-	}
-	if quota, period := quotaOf(l.CPUs); quota > 0 {
-		r.CpuQuota, r.CpuPeriod = quota, period
-	}
-	if l.Pids > 0 {
-		pids := l.Pids + inits
-		r.PidsLimit = &pids
-	}
-	return r
-}
-
-// weightOf is v2's weight for the shares of v1, in proportion: libcontainer's own
-// formula is a curve, on which a container with a hundredth of another's shares
-// weighs a twenty-fifth of it.
-func weightOf(shares uint64) uint64 {
-	const ordinaryShares, ordinaryWeight, highest = 1024, 100, 10000
-	return min(max((shares*ordinaryWeight+ordinaryShares/2)/ordinaryShares, 1), highest)
-}
-
+// deviceRules are those of the filter that all containers have on v2.
 func deviceRules() []*devices.Rule {
 	rules := []*devices.Rule{{Type: devices.WildcardDevice, Major: devices.Wildcard, Minor: devices.Wildcard, Permissions: "rwm"}}
 	for _, d := range allowedDevices() {

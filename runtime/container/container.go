@@ -41,7 +41,7 @@ type Config struct {
 	// seccomp filter and starts the process. It is mounted read-only at
 	// contract.ProgramDir. New writes the filter into it as seccomp.bpf.
 	HelperDir string
-	// Kind selects what starts containers; "" is Runc. Whatever starts a container,
+	// Kind selects what starts containers; "" is Launch. Whatever starts a container,
 	// an Engine of either kind finds, enters and removes it.
 	Kind Kind
 	// Starter and Launcher are the programs that start containers; "" is the one that
@@ -62,8 +62,8 @@ type Kind string
 
 // The kinds of Engines.
 const (
+	Launch Kind = "launch" // cupola's own program, the default; where CheckLaunch finds an obstacle, as Runc
 	Runc   Kind = "runc"   // libcontainer, as runc does
-	Launch Kind = "launch" // cupola's own program, where CheckLaunch finds no obstacle
 )
 
 // IDMap maps the container's IDs 0..Size-1 to the host's Base..Base+Size-1.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/opencontainers/runc/libcontainer/configs"
@@ -18,19 +19,19 @@ import (
 
 // newLaunchers readies the starter, which also enters containers, and for the kind
 // Launch the launcher.
-func newLaunchers(cfg Config, v2 bool) (start launcher, direct *launcher, err error) {
+func newLaunchers(cfg Config) (start launcher, direct *launcher, err error) {
 	if start, err = newLauncher(cfg, program.Starter, cfg.Starter); err != nil {
 		return start, nil, err
 	}
 	switch cfg.Kind {
-	case "", Runc:
+	case Runc:
 		return start, nil, nil
-	case Launch:
+	case "", Launch:
 	default:
 		return start, nil, fmt.Errorf("unknown container engine %q: want %s or %s", cfg.Kind, Runc, Launch)
 	}
-	if err := checkLaunch(v2); err != nil {
-		cfg.Log.Warn("containers are started by libcontainer instead of the launch engine", "err", err)
+	if err := CheckLaunch(); err != nil {
+		cfg.Log.Info("runc starts containers, which takes longer", "why", err)
 		return start, nil, nil
 	}
 	l, err := newLauncher(cfg, program.Launch, cfg.Launcher)
@@ -39,18 +40,17 @@ func newLaunchers(cfg Config, v2 bool) (start launcher, direct *launcher, err er
 
 // CheckLaunch reports why this machine cannot have an Engine of the kind Launch; such
 // an Engine starts containers as one of the kind Runc does.
-func CheckLaunch() error { return checkLaunch(is(unifiedRoot, unix.CGROUP2_SUPER_MAGIC)) }
-
-func checkLaunch(v2 bool) error {
-	if v2 {
-		return errors.New("the launch engine needs cgroup v1: this machine has cgroup v2")
-	}
+func CheckLaunch() error {
 	// The calls fail for other reasons where the kernel has them.
 	mount := unix.MountSetattr(-1, "", 0, &unix.MountAttr{})
 	_, open := unix.Openat2(-1, "", &unix.OpenHow{})
 	files := unix.CloseRange(1<<31-1, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC)
-	if errors.Is(mount, unix.ENOSYS) || errors.Is(open, unix.ENOSYS) || files != nil {
+	_, _, clone := unix.Syscall(unix.SYS_CLONE3, 0, 0, 0)
+	switch {
+	case errors.Is(mount, unix.ENOSYS) || errors.Is(open, unix.ENOSYS) || files != nil || clone == unix.ENOSYS:
 		return errors.New("the launch engine needs Linux 5.12 or later")
+	case errors.Is(open, unix.EPERM) || clone == unix.EPERM:
+		return errors.New("the launch engine needs the system calls openat2 and clone3, which something around this machine's system forbids")
 	}
 	return nil
 }
@@ -63,6 +63,9 @@ func (e *Engine) launchDirect(ctx context.Context, state newState, command start
 		return nil, err
 	}
 	request.Stdio, request.Files, request.Cgroups = stdio.inherited(), len(tasks), len(tasks)
+	if e.tree.v2 {
+		request.Cgroup = filepath.Join(unifiedRoot, state.Config.Cgroups.Path)
+	}
 	return e.direct.launch(ctx, state.ID, stdio, tasks, func(in io.Writer, out io.Reader) (p *process, refusal string, err error) {
 		err = launch.Converse(in, out, request, func(pid int) (err error) {
 			if p, err = family.claim(pid); err != nil {
@@ -90,8 +93,11 @@ func launchRequest(c *configs.Config, p starter.Process) (launch.Request, error)
 	}
 	for _, m := range c.Mounts {
 		one := launch.Mount{Type: m.Device, Source: m.Source, Target: m.Destination, Attributes: attributes(m.Flags), Data: m.Data}
-		if m.Device == "bind" {
+		switch m.Device {
+		case "bind":
 			one.Type, one.Recursive = "", m.Flags&unix.MS_REC != 0
+		case "cgroup": // libcontainer's word
+			one.Type = "cgroup2"
 		}
 		r.Mounts = append(r.Mounts, one)
 	}

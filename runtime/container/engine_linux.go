@@ -67,7 +67,7 @@ func New(cfg Config) (*Engine, error) {
 	if err := writeFilter(cfg.HelperDir); err != nil {
 		return nil, err
 	}
-	start, direct, err := newLaunchers(cfg, tree.v2)
+	start, direct, err := newLaunchers(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func New(cfg Config) (*Engine, error) {
 		},
 		states: states, tree: tree, log: cfg.Log, exits: newConnector(kernelRelease(), cfg.NoPIDFDInfo, cfg.Log), start: start, direct: direct, open: map[string]*process{}, places: map[string]string{},
 	}
-	return e, e.setGroups(cfg.Groups)
+	return e, errors.Join(e.filterDevices(), e.setGroups(cfg.Groups))
 }
 
 // Start makes the container and returns when its process is executed. If it
@@ -147,10 +147,7 @@ func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
 	} else {
 		init, err = e.launch(ctx, starter.Request{ID: spec.ID, First: true, Cgroups: len(tasks), Process: command}, stdio, tasks)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return init, e.tree.forbidSwap(place, spec.Limits)
+	return init, err
 }
 
 // cgroupNamespace is where a starter makes the container's cgroup namespace. On

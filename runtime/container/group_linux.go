@@ -122,7 +122,7 @@ func (e *Engine) setGroup(g Group) error {
 		return e.setGroupV2(place, g)
 	}
 	// Kernels before 5.11 count a group's memory with its parent only if told.
-	_ = os.WriteFile(filepath.Join(e.tree.dir("memory", place), "memory.use_hierarchy"), []byte("1"), 0)
+	_ = overwrite(filepath.Join(e.tree.dir("memory", place), "memory.use_hierarchy"), "1")
 	if g.CPUShares > 0 {
 		if err := e.tree.set(place, "cpu", "cpu.shares", strconv.FormatUint(g.CPUShares, 10)); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (e *Engine) setGroup(g Group) error {
 // now cannot be: what runs is not ended for it.
 func (e *Engine) setGroupMemory(place string, g Group) error {
 	write := func(file string, n int64) error {
-		return os.WriteFile(filepath.Join(e.tree.dir("memory", place), file), strconv.AppendInt(nil, n, 10), 0)
+		return overwrite(filepath.Join(e.tree.dir("memory", place), file), strconv.FormatInt(n, 10))
 	}
 	const memsw = "memory.memsw.limit_in_bytes"
 	if err := write(memsw, -1); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -162,8 +162,9 @@ func (e *Engine) setGroupMemory(place string, g Group) error {
 // setGroupV2 is setGroup in the unified hierarchy, where the kernel would kill processes if
 // a limit were below the usage.
 func (e *Engine) setGroupV2(place string, g Group) error {
-	write := func(file, value string) error {
-		return os.WriteFile(filepath.Join(e.tree.dir("", place), file), []byte(value), 0)
+	write := func(file, value string) error { return overwrite(filepath.Join(e.tree.dir("", place), file), value) }
+	if err := passOn(e.tree.dir("", place)); err != nil {
+		return err
 	}
 	if g.CPUShares > 0 {
 		if err := write("cpu.weight", strconv.FormatUint(weightOf(g.CPUShares), 10)); err != nil {

@@ -164,6 +164,9 @@ func (l launcher) run(ctx context.Context, id string, files []*os.File, talk con
 	}
 	if p != nil {
 		_ = p.signal(unix.SIGKILL)
+		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
+		defer cancel()
+		_ = p.waitEnd(soon) // what the kernel holds for longer ends by itself some time
 	}
 	family.sweep(cmd.Process.Pid)
 	return nil, err
@@ -172,18 +175,37 @@ func (l launcher) run(ctx context.Context, id string, files []*os.File, talk con
 // converse sends the request and holds the process that the answer names, which
 // the starter still is the parent of.
 func converse(in io.Writer, out io.Reader, r starter.Request) (p *process, refusal string, err error) {
-	if err := json.NewEncoder(in).Encode(r); err != nil {
-		return nil, "", err
-	}
-	var a starter.Answer
-	if err := json.NewDecoder(io.LimitReader(out, answerMax)).Decode(&a); err != nil {
-		return nil, "", err
-	}
-	if a.Error != "" {
-		return nil, a.Error, nil
+	a, err := ask(in, out, r)
+	if err != nil || a.Error != "" {
+		return nil, a.Error, err
 	}
 	p, err = family.claim(a.PID)
 	return p, "", err
+}
+
+func ask(in io.Writer, out io.Reader, r starter.Request) (a starter.Answer, err error) {
+	if err := json.NewEncoder(in).Encode(r); err != nil {
+		return a, err
+	}
+	return a, json.NewDecoder(io.LimitReader(out, answerMax)).Decode(&a)
+}
+
+// filterDevices has v2's filter of devices put on the parent of all containers'
+// cgroups, in place of one that is there. On v1 each container's cgroup has a list of
+// its own.
+func (e *Engine) filterDevices() error {
+	if !e.tree.v2 {
+		return nil
+	}
+	r := starter.Request{Filter: &starter.Filter{Cgroup: e.tree.dir("", ""), Devices: deviceRules()}}
+	_, err := e.start.launch(context.Background(), "device filter", Stdio{}, nil, func(in io.Writer, out io.Reader) (*process, string, error) {
+		a, err := ask(in, out, r)
+		return nil, a.Error, err
+	})
+	if err != nil {
+		return fmt.Errorf("restrict the devices of containers: %w", err)
+	}
+	return nil
 }
 
 // excerpt keeps the first of what is written to it.

@@ -70,16 +70,18 @@ func TestUnifiedStats(t *testing.T) {
 }
 
 func TestLimitsOfProcessorsAndCoreFiles(t *testing.T) {
-	s := settings{v2: true, core: 100}
-	if r := s.resources(Limits{CPUs: 0.25}); r.CpuQuota != 25000 || r.CpuPeriod != 100000 {
-		t.Errorf("got %d of %d; want a quarter", r.CpuQuota, r.CpuPeriod)
+	for cpus, want := range map[float64]string{0.25: "25000 100000", 0.001: "1000 100000", 0: ""} {
+		got := ""
+		for _, s := range limitsV2(Limits{CPUs: cpus}) {
+			if s.file == "cpu.max" {
+				got = s.value
+			}
+		}
+		if got != want {
+			t.Errorf("got %q for %g processors; want %q", got, cpus, want)
+		}
 	}
-	if r := s.resources(Limits{CPUs: 0.001}); r.CpuQuota != 1000 {
-		t.Errorf("got %d; want the least that the kernel takes", r.CpuQuota)
-	}
-	if r := s.resources(Limits{}); r.CpuQuota != 0 || r.CpuPeriod != 0 {
-		t.Errorf("got %d of %d; want no bound", r.CpuQuota, r.CpuPeriod)
-	}
+	s := settings{core: 100}
 	for size, want := range map[uint64]string{0: "4=0", 50: "4=50", 200: "4=100"} {
 		if got := s.rlimits(Process{Core: size}); got != want {
 			t.Errorf("got %s for a core file of %d; want %s", got, size, want)

@@ -65,14 +65,14 @@ func (m *machine) seccomp(context.Context) Result {
 // engine tells what starts containers.
 func (m *machine) engine(context.Context) Result {
 	switch {
-	case m.Engine != "launch" && m.NoLaunch == nil:
-		return fine("runc starts containers; --engine launch is possible")
-	case m.Engine != "launch":
-		return fine("runc starts containers")
-	case m.NoLaunch != nil:
-		return warning(m.NoLaunch.Error()+"; runc starts containers instead", "start the daemon with --engine runc, or mend that")
+	case m.Engine == "launch" && m.NoLaunch == nil:
+		return fine("launch starts containers")
+	case m.Engine == "launch":
+		return fine("runc starts containers: " + m.NoLaunch.Error())
+	case m.NoLaunch == nil:
+		return fine("runc starts containers; --engine launch is faster")
 	}
-	return fine("launch starts containers")
+	return fine("runc starts containers")
 }
 
 // modules tells of what else has a say about containers.

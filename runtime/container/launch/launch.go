@@ -32,7 +32,10 @@ type Request struct {
 	// Rootfs, UserNS and NetNS are paths of the host. Without a NetNS the container
 	// has a new one.
 	Rootfs, UserNS, NetNS string
-	Hostname              string
+	// Cgroup is the directory of the container's cgroup on v2, where the container has a
+	// cgroup namespace of its own.
+	Cgroup   string
+	Hostname string
 	// OOMScore is the oom_score_adj of the container's processes.
 	OOMScore int
 	// Stdio selects which of standard input, output and error are inherited; the
@@ -78,6 +81,9 @@ func (r Request) Encode() ([]byte, error) {
 	e.add("userns", r.UserNS)
 	if r.NetNS != "" {
 		e.add("netns", r.NetNS)
+	}
+	if r.Cgroup != "" {
+		e.add("cgroup", r.Cgroup)
 	}
 	e.add("hostname", r.Hostname)
 	e.add("cwd", r.Cwd)

@@ -17,6 +17,7 @@ package starter
 import (
 	"path/filepath"
 
+	devices "github.com/opencontainers/cgroups/devices/config"
 	"github.com/opencontainers/runc/libcontainer/configs"
 )
 
@@ -24,8 +25,9 @@ import (
 // output and error of the process come first, whether or not they are there.
 const FirstFile = 3
 
-// Request asks for one process in a container.
+// Request asks for one process in a container, or for a Filter.
 type Request struct {
+	Filter *Filter
 	// States is the directory of all containers' states. That of ID holds what
 	// libcontainer needs to know about the container.
 	States, ID string
@@ -45,6 +47,13 @@ type Request struct {
 	Process Process
 }
 
+// Filter asks that the processes in and below a cgroup of v2 may use no devices but
+// those that the rules allow.
+type Filter struct {
+	Cgroup  string // directory
+	Devices []*devices.Rule
+}
+
 // CgroupNamespace is the path by which libcontainer finds the cgroup namespace
 // of a container on cgroup v1 while the container is started.
 func CgroupNamespace(states, id string) string { return filepath.Join(states, id, "cgroup-ns") }
@@ -61,8 +70,8 @@ type Process struct {
 
 // Answer says what has come of a Request.
 type Answer struct {
-	// PID is the process as the host sees it.
+	// PID is the process as the host sees it; 0 for a Filter.
 	PID int
-	// Error says why there is none; "" when it was started.
+	// Error says what went wrong; "" when nothing did.
 	Error string
 }
