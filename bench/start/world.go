@@ -41,8 +41,8 @@ const sharedRoot = "shared"
 // app in it.
 type world struct {
 	dir    string
-	name   string // as a daemon's, so that 'cupola doctor --leaks' knows what is left
-	digest string // of the app's droplet
+	name   string            // as a daemon's, so that 'cupola doctor --leaks' knows what is left
+	digest string            // of the app's droplet
 	engine *container.Engine // the default, launch
 	runc   *container.Engine // starts containers by libcontainer
 	net    *network.Network

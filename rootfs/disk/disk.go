@@ -241,7 +241,9 @@ func (d *Disks) Open(dir string) error {
 
 // Close takes what Open made out of the kernel.
 func (d *Disks) Close(dir string) error {
-	return errors.Join(unmount(filepath.Join(dir, Data)), detach(filepath.Join(dir, Image)))
+	data := filepath.Join(dir, Data)
+	mounted := loopAt(data)
+	return errors.Join(unmount(data), detach(filepath.Join(dir, Image), mounted))
 }
 
 // Remove removes what Create added to dir beyond plain files, in whatever state it is; deleting dir is the caller's.

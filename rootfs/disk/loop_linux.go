@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -292,12 +293,22 @@ func unmount(dir string) error {
 	}
 }
 
-// detach frees loop devices that still hold img, which only a device without autoclear can.
-func detach(img string) error {
+// loopAt is the sysfs directory of the loop device that is mounted at dir; "" if none is.
+func loopAt(dir string) string {
+	var st unix.Stat_t
+	if mounted, err := isMount(dir); err != nil || !mounted || unix.Lstat(dir, &st) != nil || unix.Major(st.Dev) != 7 {
+		return ""
+	}
+	return fmt.Sprintf("/sys/block/loop%d", unix.Minor(st.Dev))
+}
+
+// detach frees loop devices that still hold img, which only a device without autoclear can: the one that was mounted, or
+// whichever does. A machine that has had many containers has as many devices, and it takes long to look at all.
+func detach(img, mounted string) error {
 	if _, err := os.Lstat(img); err != nil {
 		return nil
 	}
-	devs, err := Loops(filepath.Dir(img))
+	devs, err := among(cmp.Or(mounted, "/sys/block/loop*"), filepath.Dir(img))
 	if err != nil {
 		return err
 	}
@@ -322,8 +333,11 @@ type LoopDevice struct {
 }
 
 // Loops lists the loop devices whose image lies below dir.
-func Loops(dir string) ([]LoopDevice, error) {
-	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+func Loops(dir string) ([]LoopDevice, error) { return among("/sys/block/loop*", dir) }
+
+// among is Loops of the devices whose directories in sysfs match pattern.
+func among(pattern, dir string) ([]LoopDevice, error) {
+	files, err := filepath.Glob(pattern + "/loop/backing_file")
 	if err != nil {
 		return nil, err
 	}
