@@ -17,6 +17,7 @@ import (
 	"cupola/server/datadir"
 	"cupola/server/executor"
 	"cupola/server/faces"
+	"cupola/server/front"
 	"cupola/server/loops"
 	"cupola/server/seed"
 )
@@ -38,7 +39,7 @@ type daemon struct {
 func open(ctx context.Context, c config.Config) (*daemon, error) {
 	d := &daemon{Config: c}
 	d.executor = &executor.Executor{Config: &d.Config, Events: func(e lrp.Event) { d.loops.Reconcile.Event(e) }, Freed: func() { d.loops.Reconcile.Freed() }}
-	d.loops, d.faces = &loops.Loops{Executor: d.executor}, &faces.Faces{Executor: d.executor}
+	d.loops, d.faces = &loops.Loops{Executor: d.executor}, &faces.Faces{Executor: d.executor, Health: &front.Health{Works: d.writable}}
 	fault.Watch(func(p *fault.Panic) {
 		c.Log.Error("something panicked and was ended alone", "part", p.Part, "err", p, "stack", string(p.Stack))
 	})

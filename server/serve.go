@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"cupola/runtime/fault"
 	"cupola/server/admin"
@@ -87,13 +88,16 @@ func (d *daemon) serve(ctx, live context.Context, stop, ready func()) error {
 		d.Log.ErrorContext(live, "reach of containers not updated", "err", err)
 	}
 	listening := make(chan struct{})
-	d.start(ctx, live, group, sync.OnceFunc(func() { close(listening) }))
+	accepting, refuse := context.WithCancel(context.WithoutCancel(ctx))
+	defer refuse()
+	d.start(accepting, live, group, sync.OnceFunc(func() { close(listening) }))
 	group.Go(fault.ErrFunc("server", func() error {
 		select {
 		case <-ctx.Done():
+			d.awaitBalancers(live)
 		case <-live.Done():
 		}
-		d.tell(systemd.Stopping)
+		refuse()
 		d.faces.Drain()
 		stop()
 		return nil
@@ -101,6 +105,7 @@ func (d *daemon) serve(ctx, live context.Context, stop, ready func()) error {
 	<-d.executor.Cell.Adopted()
 	select {
 	case <-listening:
+		d.faces.Health.Ready()
 		ready()
 	case <-live.Done():
 	}
@@ -124,11 +129,27 @@ func (d *daemon) start(ctx, live context.Context, group *fault.Group, listening 
 	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return d.Manager.KeepAlive(ctx, d.alive) }))
 }
 
-// alive reports whether the daemon still works: whether it can read and write its
-// rows.
+// awaitBalancers serves on for a while with a health that sends load balancers elsewhere.
+func (d *daemon) awaitBalancers(live context.Context) {
+	d.faces.Health.Drain()
+	d.tell(systemd.Stopping)
+	select {
+	case <-time.After(d.DrainWait):
+	case <-live.Done():
+	}
+}
+
+// alive reports whether the daemon still works: whether it can begin to read and to
+// write rows. A full disk does not count: another daemon would have no more room.
 func (d *daemon) alive(ctx context.Context) error {
 	nothing := func(*store.Tx) error { return nil }
 	return errors.Join(d.executor.Store.Read(ctx, nothing), d.executor.Store.Write(ctx, nothing))
+}
+
+// writable reports whether rows can be read and written.
+func (d *daemon) writable(ctx context.Context) error {
+	touch := func(tx *store.Tx) error { return tx.Touch() }
+	return errors.Join(d.executor.Store.Read(ctx, func(*store.Tx) error { return nil }), d.executor.Store.Write(store.As(ctx, "health"), touch))
 }
 
 func (d *daemon) announce(ready func(Ready)) {

@@ -44,6 +44,7 @@ type Config struct {
 	TLSFiles         certs.Files    `embed:"" prefix:"tls-"`
 	ACME             acme.Flags     `embed:""`
 	EmptyPool        time.Duration  `name:"empty-pool-timeout" help:"How long a route answers 503 after the last instance left, before it answers 404." default:"0s" env:"CUPOLA_EMPTY_POOL_TIMEOUT" placeholder:"TIME"`
+	DrainWait        time.Duration  `name:"drain-wait" help:"How long the daemon serves on after SIGTERM, with a health that sends load balancers elsewhere; at most 1m." default:"0s" env:"CUPOLA_DRAIN_WAIT" placeholder:"TIME"`
 	RouterSegments   []string       `name:"router-segments" help:"Isolation segments whose apps --http and --https serve; 'shared' is that of apps in no other. All by default." env:"CUPOLA_ROUTER_SEGMENTS" placeholder:"NAME"`
 	SegmentRouters   []string       `name:"segment-router" help:"Address of a router that serves only the apps of isolation segments, like red=127.0.0.1:8081 or red+blue=127.0.0.1:8081; none by default." env:"CUPOLA_SEGMENT_ROUTER" placeholder:"NAME=ADDR"`
 	SegmentHTTPS     []string       `name:"segment-router-https" help:"Address of the same with TLS, like red=127.0.0.1:8444; none by default." env:"CUPOLA_SEGMENT_ROUTER_HTTPS" placeholder:"NAME=ADDR"`
@@ -278,6 +279,9 @@ func (c *Config) checkSecrets() error {
 	}
 	if c.InstanceCertLife < minCertLife || c.InstanceCertLife > maxCertLife {
 		faults = append(faults, fmt.Errorf("invalid --instance-cert-life %s: give %s to %s", c.InstanceCertLife, minCertLife, maxCertLife))
+	}
+	if c.DrainWait < 0 || c.DrainWait > time.Minute {
+		faults = append(faults, fmt.Errorf("invalid --drain-wait %s: give 0s to 1m", c.DrainWait))
 	}
 	if c.EmptyPool < 0 {
 		faults = append(faults, fmt.Errorf("invalid --empty-pool-timeout %s: give 0s or more", c.EmptyPool))

@@ -38,6 +38,7 @@ type Faces struct {
 	Executor   *executor.Executor // is given, and opened meanwhile
 	Operations http.Handler       // of operators, for admins of the API; is given before Listen
 	Alerts     http.Handler       // for admins of the API; is given before Listen
+	Health     *front.Health      // is given
 
 	UAA     *uaa.UAA
 	Router  *router.Router
@@ -152,7 +153,7 @@ func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 		if s.TLS {
 			config = secure
 		}
-		f.sides = append(f.sides, sideServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{guard(bound.Segments[i], config, router.Direct{Shard: s.Shard, Reserved: f.certs.Pending})}})
+		f.sides = append(f.sides, sideServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{guard(bound.Segments[i], config, handlers.DirectForSegments(s.Shard))}})
 	}
 	if bound.Director != nil {
 		if err := x.Dir.WriteDirector(x.Director); err != nil {
@@ -199,7 +200,7 @@ type sideServer struct {
 // handlers lead requests of the HTTP listeners to the face that answers them.
 func (f *Faces) handlers() *front.Front {
 	return &front.Front{Domain: f.Executor.Domain, API: f.api, UAA: f.UAA, Logs: f.Executor.Logs.Cache, Readers: f.readers(), Streams: f.streams,
-		Router: f.Router, Metrics: f.Metrics, Console: f.console, Git: f.git, Machine: f.Machine, Alerts: f.Alerts, Operations: f.Operations, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard(), Certs: f.certs}
+		Router: f.Router, Metrics: f.Metrics, Console: f.console, Git: f.git, Machine: f.Machine, Alerts: f.Alerts, Operations: f.Operations, Gate: f.gate, Slots: f.slots, Shard: f.Executor.Shard(), Health: f.Health, Certs: f.certs}
 }
 
 // readers tells who may read logs.

@@ -3,7 +3,6 @@ package front
 import (
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 
 	"cupola/runtime/fault"
@@ -40,7 +39,8 @@ type Front struct {
 	Operations http.Handler
 	Gate       *router.Gate
 	Slots      *bulkhead.Share[string] // requests of the API, by user or else by address
-	Certs      *certs.Source           // answers ACME servers that validate names; nil: nothing does
+	Health     *Health
+	Certs      *certs.Source // answers ACME servers that validate names; nil: nothing does
 }
 
 // challenged is h, after the requests of ACME servers.
@@ -56,15 +56,18 @@ func (f *Front) challenged(h http.Handler) http.Handler {
 }
 
 // Handler is the handler of the listeners of --http and --https: the API's hosts get
-// the API, the UAA and the log cache; every other host is an app's.
+// the API, the UAA, the log cache and the health; every other host is an app's.
 func (f *Front) Handler() http.Handler {
 	api, apps := f.bounded(f.control()), f.Router.In(f.Shard)
 	return fault.Handler("http", f.challenged(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f.isAPI(r.Host) {
+		switch {
+		case !f.isAPI(r.Host):
+			apps.ServeHTTP(w, r)
+		case isHealth(r):
+			f.Health.ServeHTTP(w, r)
+		default:
 			api.ServeHTTP(w, r)
-			return
 		}
-		apps.ServeHTTP(w, r)
 	})))
 }
 
@@ -125,9 +128,5 @@ func (f *Front) isAPI(host string) bool {
 		host = name
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if host == "localhost" || cf.IsSystemHost(host, f.Domain) {
-		return true
-	}
-	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil
+	return isMachine(host) || cf.IsSystemHost(host, f.Domain)
 }

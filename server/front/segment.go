@@ -68,8 +68,21 @@ func ParseSegmentRouter(text string) (r SegmentRouter, err error) {
 	return r, err
 }
 
+// DirectForSegments says which requests of such a listener the router forwards directly.
+func (f *Front) DirectForSegments(s *router.Shard) router.Direct {
+	return router.Direct{Shard: s, Reserved: func(host string) bool { return isMachine(host) || f.Certs != nil && f.Certs.Pending(host) }}
+}
+
 // ForSegments is the handler of a listener that serves only apps, those of a shard.
-// Neither the API nor another host of the system answers there.
+// Neither the API nor another host of the system answers there, but for the health at
+// this machine's addresses.
 func (f *Front) ForSegments(s *router.Shard) http.Handler {
-	return fault.Handler("http", f.challenged(f.Router.In(s)))
+	apps := f.Router.In(s)
+	return fault.Handler("http", f.challenged(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isMachine(r.Host) && isHealth(r) {
+			f.Health.ServeHTTP(w, r)
+			return
+		}
+		apps.ServeHTTP(w, r)
+	})))
 }

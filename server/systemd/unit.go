@@ -125,7 +125,7 @@ ExecStart=%s
 Restart=always
 RestartSec=1
 TimeoutStartSec=300
-TimeoutStopSec=30
+TimeoutStopSec=90
 WatchdogSec=60
 # Apps outlive the daemon: the next one adopts them.
 KillMode=process

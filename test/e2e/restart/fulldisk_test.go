@@ -97,7 +97,16 @@ func TestADiskThatTurnsReadOnly(t *testing.T) {
 	d.API("POST", "/v3/apps/"+d.App("hello-node")+"/processes/web/actions/scale", e2e.Doc{"instances": 2}, nil)
 	before := d.Running("hello-node", "web", 2)
 	defer repair(disk, d, d.Processes(t))
+	if got := asks(d.Addr, "/healthz", ""); got != "200 ok" {
+		t.Errorf("health: got %s; want 200 ok", got)
+	}
 	e2e.MustRun(t, "mount", "-o", "remount,abort", disk.Mount)
+	e2e.Eventually(t, time.Minute, func() string {
+		if got := asks(d.Addr, "/healthz", ""); got != "503 the database cannot be written" {
+			return got
+		}
+		return ""
+	})
 	status, body := postJSON(d, "/v3/organizations", e2e.Doc{"name": "refused"})
 	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"CF-ServiceUnavailable"`) || !strings.Contains(body, "data directory's disk") || strings.Contains(body, d.Dir) {
 		t.Errorf("got %d %s; want 503 CF-ServiceUnavailable, the disk, and no path", status, body)
