@@ -129,7 +129,7 @@ func (c *VerifyCmd) checkDatabase(e *command.Env) error {
 type RestoreCmd struct {
 	command.DaemonFlags
 	Database string `help:"Restore only the database, from an automatic backup: a file in db/backups, or 'latest'. The daemon must be stopped." placeholder:"FILE"`
-	File     string `arg:"" optional:"" help:"The backup file." type:"existingfile"`
+	File     string `arg:"" optional:"" help:"The backup file; '-' for standard input." type:"existingfile"`
 }
 
 // Run restores a backup.
@@ -140,7 +140,34 @@ func (c *RestoreCmd) Run(e *command.Env) error {
 	if c.Database != "" {
 		return c.restoreDatabase(e)
 	}
+	if c.File == "-" {
+		return c.restoreStream(e)
+	}
 	return restoreAll(e, c.DaemonFlags, c.File, c.File)
+}
+
+// restoreStream restores what standard input has. A backup is read twice, since it is verified first: meanwhile it is a file beside
+// the data directory that has no name, and so ends with this process.
+func (c *RestoreCmd) restoreStream(e *command.Env) error {
+	if command.IsTerminal(os.Stdin) {
+		return errors.New("cannot read a backup from a terminal: give a file, or redirect the input")
+	}
+	dir, err := c.Root()
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(dir), ".backup-*")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := os.Remove(f.Name()); err != nil {
+		return err
+	}
+	if _, err := io.Copy(f, os.Stdin); err != nil {
+		return fmt.Errorf("read the backup from standard input: %w", err)
+	}
+	return restoreAll(e, c.DaemonFlags, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), "standard input")
 }
 
 // restoreAll makes a data directory of a backup's file, which messages call name.

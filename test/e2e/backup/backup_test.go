@@ -80,7 +80,14 @@ func TestABackupBringsEveryAppBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	restore := func() (string, error) {
-		out, err := exec.Command(binary, "restore", "--data-dir", e.Dir, file).CombinedOutput()
+		in, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		cmd := exec.Command(binary, "restore", "--data-dir", e.Dir, "-")
+		cmd.Stdin = in
+		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
 	if out, err := restore(); err != nil || !strings.Contains(out, "Start the daemon and its apps with") {
