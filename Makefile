@@ -16,7 +16,7 @@ RACE       := GORACE=atexit_sleep_ms=100 $(TEST) -race '-gcflags=modernc.org/sql
 KUBE_CACHE    ?= $(HOME)/.cache/cupola/kube
 SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
 # What passed before on the same inputs runs again in test-all alone.
-ONCE_KUBE    = .ci/once kube ./server/kube/... ./runtime/cell/conformance ./server/bosh/... ./test/e2e/bosh ./test/e2e/images test/kube $(wildcard cmd/cupola/apps/*.go cmd/cupola/deployment/*.go) --
+ONCE_KUBE    = .ci/once kube ./server/kube/... ./runtime/cell/conformance ./server/bosh/... ./test/e2e/bosh ./test/e2e/images test/kube .ci/image $(wildcard cmd/cupola/apps/*.go cmd/cupola/deployment/*.go) --
 ONCE_SYSTEMD = .ci/once systemd ./server/systemd test/systemd $(wildcard cmd/cupola/install.go cmd/cupola/upgrade.go) --
 ONCE_TOOLCHAINS = .ci/once toolchains ./cmd/lifecycle ./rootfs/debian ./rootfs/stack examples test/e2e/push/toolchain_test.go --
 ONCE_WEB     = .ci/once web ./web ./server/console ./server/machine test/e2e/web --
@@ -45,6 +45,10 @@ build: bin/cupola ## build bin/cupola, one static binary
 bin/cupola: $(SOURCES) $(HELPERS)
 	@.ci/deps build
 	go build $(TAGS) -ldflags "-s -w -extldflags=-static -X cupola/cmd/cupola/command.release=$(VERSION)" -o $@ ./cmd/cupola
+
+.PHONY: image
+image: build ## make bin/cupola.oci.tar, an image of bin/cupola, for a cluster that it is to run in
+	.ci/image bin/cupola bin/cupola.oci.tar cupola:$(VERSION)
 
 .PHONY: release
 release: ## make tarballs and Debian packages of HEAD for amd64 and arm64, with checksums and an SBOM, in bin/release

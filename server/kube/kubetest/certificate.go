@@ -15,9 +15,9 @@ import (
 	"cupola/runtime/authority"
 )
 
-// certify makes a CA in ca.pem, the API server's certificate for an address in
+// certify makes a CA in ca.pem, the API server's certificate for addresses in
 // server.pem, and in client.pem that by which kubelets know the API server.
-func (p *Plane) certify(ip net.IP) {
+func (p *Plane) certify(ips ...net.IP) {
 	p.t.Helper()
 	ca, err := authority.Open(authority.Config{CertFile: p.dir + "/ca.pem", KeyFile: p.dir + "/ca.key", Name: "kubetest"})
 	if err != nil {
@@ -25,7 +25,7 @@ func (p *Plane) certify(ip net.IP) {
 	}
 	p.trust = x509.NewCertPool()
 	p.trust.AppendCertsFromPEM(ca.Trust())
-	p.issue(ca, "server", x509.Certificate{IPAddresses: []net.IP{ip}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	p.issue(ca, "server", x509.Certificate{IPAddresses: ips, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	p.issue(ca, "client", x509.Certificate{
 		Subject: pkix.Name{CommonName: "apiserver", Organization: []string{"system:masters"}}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})

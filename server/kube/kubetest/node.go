@@ -111,13 +111,9 @@ type Node struct {
 // beyond this machine. It skips the test as Start does, and without root.
 func StartNode(t testing.TB) *Node {
 	t.Helper()
-	p := newPlane(t)
-	if os.Getuid() != 0 {
-		t.Skip("needs root")
-	}
-	n := &Node{Plane: p}
-	n.link()
-	p.control(n.Host())
+	n := newNode(t)
+	p := n.Plane
+	p.control(n.Host(), n.services())
 	p.open()
 	p.furnish()
 	n.configure()
@@ -126,8 +122,23 @@ func StartNode(t testing.TB) *Node {
 	return n
 }
 
+// newNode is one that only has its link to this machine.
+func newNode(t testing.TB) *Node {
+	t.Helper()
+	p := newPlane(t)
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	n := &Node{Plane: p}
+	n.link()
+	return n
+}
+
 // Host is the address of this machine, as pods see it.
 func (n *Node) Host() string { return fmt.Sprintf("10.178.%d.1", n.number) }
+
+// services begins the addresses of Services.
+func (n *Node) services() string { return fmt.Sprintf("10.179.%d", n.number) }
 
 func (n *Node) address() string { return fmt.Sprintf("10.177.%d.1", n.number) }
 
@@ -307,6 +318,22 @@ func (n *Node) push(image string, content v1.Image) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+}
+
+// Import gives the node an image of an archive.
+func (n *Node) Import(archive string) {
+	n.t.Helper()
+	out, err := exec.CommandContext(n.t.Context(), "ctr", "-a", n.dir+"/containerd.sock", "-n", "k8s.io", "images", "import", archive).CombinedOutput()
+	if err != nil {
+		n.t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// In is the same node, for what is in another namespace.
+func (n *Node) In(namespace string) *Node {
+	p := *n.Plane
+	p.within = namespace
+	return &Node{Plane: &p, number: n.number}
 }
 
 // Trust has the node pull from a registry whose certificate a CA has signed; file is the CA's.

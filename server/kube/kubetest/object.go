@@ -40,7 +40,7 @@ func (p *Plane) pretendNodes() {
 	}
 }
 
-// of is where objects of a kind are: in the namespace where there is one.
+// of is where objects of a kind are: in a namespace where they have one.
 func (p *Plane) of(version, kind string) dynamic.ResourceInterface {
 	p.t.Helper()
 	gv, err := schema.ParseGroupVersion(version)
@@ -48,13 +48,13 @@ func (p *Plane) of(version, kind string) dynamic.ResourceInterface {
 		p.t.Fatal(err)
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
-	if slices.Contains([]string{"Namespace", "Node", "StorageClass", "ClusterRole", "ClusterRoleBinding"}, kind) {
+	if slices.Contains([]string{"Namespace", "Node", "StorageClass", "ClusterRole", "ClusterRoleBinding", "PersistentVolume"}, kind) {
 		return p.client.Resource(resource)
 	}
-	return p.client.Resource(resource).Namespace(namespace)
+	return p.client.Resource(resource).Namespace(p.within)
 }
 
-// Create makes an object.
+// Create makes an object, in the namespace.
 func (p *Plane) Create(version, kind string, o kube.Object) {
 	p.t.Helper()
 	made := maps.Clone(o)

@@ -45,6 +45,7 @@ type Plane struct {
 	server  string // the API server's URL
 	token   string
 	limited string // the token of accountUser
+	within  string // the namespace of what is made and listed
 	trust   *x509.CertPool
 	client  dynamic.Interface
 	parts   []part
@@ -63,7 +64,7 @@ type part struct {
 func Start(t testing.TB) *Plane {
 	t.Helper()
 	p := newPlane(t)
-	p.control("127.0.0.1")
+	p.control("127.0.0.1", "10.96.0")
 	p.start("pretend", p.Kubeconfig)
 	p.open()
 	p.furnish()
@@ -73,7 +74,7 @@ func Start(t testing.TB) *Plane {
 
 func newPlane(t testing.TB) *Plane {
 	t.Helper()
-	p := &Plane{t: t, bin: os.Getenv("CUPOLA_KUBE_BIN"), token: rand.Text(), limited: rand.Text()}
+	p := &Plane{t: t, bin: os.Getenv("CUPOLA_KUBE_BIN"), token: rand.Text(), limited: rand.Text(), within: namespace}
 	if p.bin == "" {
 		t.Skip("needs CUPOLA_KUBE_BIN: make test-kube builds a control plane and names it")
 	}
@@ -81,10 +82,10 @@ func newPlane(t testing.TB) *Plane {
 	return p
 }
 
-// control starts the control plane, whose API server listens at the address ip.
-func (p *Plane) control(ip string) {
+// control starts the control plane, whose API server listens at the address ip. The addresses of Services begin with services.
+func (p *Plane) control(ip, services string) {
 	p.t.Helper()
-	p.certify(net.ParseIP(ip))
+	p.certify(net.ParseIP(ip), net.ParseIP(services+".1")) // the Service of the API server has the first address
 	ports := loopback.FreePorts(p.t, 3)
 	store, peer, port := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1]), strconv.Itoa(ports[2])
 	p.write("tokens", p.token+",admin,admin,system:masters\n"+p.limited+","+accountUser+",account,system:authenticated\n")
@@ -95,7 +96,7 @@ func (p *Plane) control(ip string) {
 	p.start("etcd", p.dir+"/etcd", store, peer)
 	p.start("apiserver", "--etcd-servers", store, "--bind-address", ip, "--secure-port", port, "--tls-cert-file", p.dir+"/server.pem", "--tls-private-key-file", p.dir+"/server.key",
 		"--kubelet-client-certificate", p.dir+"/client.pem", "--kubelet-client-key", p.dir+"/client.key", "--kubelet-preferred-address-types=InternalIP",
-		"--token-auth-file", p.dir+"/tokens", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
+		"--token-auth-file", p.dir+"/tokens", "--authorization-mode=RBAC", "--service-cluster-ip-range="+services+".0/24",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", p.dir+"/service-accounts.pem", "--service-account-signing-key-file", p.dir+"/service-accounts.pem",
 		"--audit-policy-file", p.dir+"/audit.yaml", "--audit-log-path", p.dir+"/audit.log")
 	p.Until("the API server is ready", p.healthy)
