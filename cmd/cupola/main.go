@@ -58,6 +58,8 @@ type commandLine struct {
 
 	Services backups.ServicesCmd `cmd:"" group:"Stacks and services" help:"Back up and restore service instances of the built-in broker."`
 
+	Settings configCmd `cmd:"" name:"config" group:"The daemon" help:"Print the daemon's configuration."`
+
 	Install   installCmd   `cmd:"" group:"The daemon" help:"Install cupola as a systemd service."`
 	Uninstall uninstallCmd `cmd:"" group:"The daemon" help:"Remove the systemd service and stop its apps."`
 	Upgrade   upgradeCmd   `cmd:"" group:"The daemon" help:"Replace the service's binary while its apps keep running."`
@@ -107,6 +109,9 @@ func run(args []string, stdout, stderr *os.File) int {
 	e := &command.Env{Ctx: ctx, Out: stdout, Err: stderr, Log: newLogger(stderr, c.Debug), Terminal: command.IsTerminal(stdout), Program: command.CalledAs(os.Args[0])}
 	if fault, ok := errors.AsType[*cli.Error](err); ok {
 		return explain(e, fault)
+	}
+	if p, ok := chosen.Target().(interface{ parsed([]*cli.Flag) }); ok {
+		p.parsed(chosen.AllFlags())
 	}
 	err = chosen.Target().(runner).Run(e)
 	if quiet, ok := errors.AsType[command.ExitCode](err); ok {

@@ -14,8 +14,8 @@ var shown = []string{"ADDR", "DIR", "FILE", "NAME", "TIME", "N", "SIZE", "ENGINE
 // private is the flag whose value is no secret but names a person.
 const private = "acme-email"
 
-// hidden stands for a value that is set.
-const hidden = "(set, not shown)"
+// Hidden stands for a value that is set.
+const Hidden = "(set, not shown)"
 
 // Redacted lists the values of flags that are no secret, by the flag's name. Of others
 // it only says that they are set: a new flag is hidden until its placeholder tells that
@@ -44,7 +44,7 @@ func redact(of reflect.Value, all map[string]any) {
 		case isShown(name, field.Type, tag):
 			all[name] = plain(v.Interface())
 		default:
-			all[name] = hidden
+			all[name] = Hidden
 		}
 	}
 }

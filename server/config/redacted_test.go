@@ -15,7 +15,7 @@ func TestRedacted(t *testing.T) {
 	c.Mirrors, c.ACME.Email, c.TLSFiles.Key = map[string][]string{"hush": nil}, "hush@example.com", "/etc/key"
 	got := c.Redacted()
 	for flag, want := range map[string]any{"domain": "example.com", "data-dir": "/data", "backend-tls": true, "service-backups": 7, "backup-every": "1h0m0s", "tls-key": "/etc/key",
-		"admin-password": hidden, "alert-command": hidden, "backup-to": hidden, "mirrors": hidden, "acme-email": hidden} {
+		"admin-password": Hidden, "alert-command": Hidden, "backup-to": Hidden, "mirrors": Hidden, "acme-email": Hidden} {
 		if !reflect.DeepEqual(got[flag], want) {
 			t.Errorf("--%s: got %v; want %v", flag, got[flag], want)
 		}

@@ -95,9 +95,13 @@ type program struct {
 
 func newTest(t testing.TB, into *program) *Parser {
 	t.Helper()
-	p, err := New(into, Options{Name: "prog", Help: "A program.", File: "config", Read: func(r io.Reader) (map[string]any, error) {
-		values := map[string]any{}
-		return values, yaml.NewDecoder(r).Decode(&values)
+	p, err := New(into, Options{Name: "prog", Help: "A program.", File: "config", Read: func(r io.Reader) (map[string]Setting, error) {
+		values, all := map[string]any{}, map[string]Setting{}
+		err := yaml.NewDecoder(r).Decode(&values)
+		for k, v := range values {
+			all[k] = Setting{Value: v, Line: 7}
+		}
+		return all, err
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -244,6 +248,28 @@ func TestWhereValuesComeFrom(t *testing.T) {
 		write(text)
 		if _, err := parse(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v; want %s", text, err, want)
+		}
+	}
+}
+
+// TestOrigins names the place of each value.
+func TestOrigins(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yml")
+	t.Setenv("CLITEST_DATA", "of-env")
+	if err := os.WriteFile(file, []byte("count: 3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := newTest(t, &program{}).Parse([]string{"--config", file, "images", "pull", "i", "--only", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range c.AllFlags() {
+		got[f.Name] = f.Origin()
+	}
+	for name, want := range map[string]string{"only": "flag", "config": "flag", "count": file + ":7", "data-dir": "environment CLITEST_DATA", "wait": "default", "labels": "default"} {
+		if got[name] != want {
+			t.Errorf("--%s: got %q; want %q", name, got[name], want)
 		}
 	}
 }

@@ -39,6 +39,9 @@ func (f *Flag) isBool() bool {
 	return t.Kind() == reflect.Bool
 }
 
+// Given is what a flag without a value says.
+func (f *Flag) Given() bool { return f.isBool() && f.field.Kind() == reflect.Bool && f.field.Bool() }
+
 // TakesValue tells whether a value has to follow.
 func (f *Flag) TakesValue() bool { return f.bare == "" }
 

@@ -17,10 +17,17 @@ import (
 
 // Options say what is not in the struct.
 type Options struct {
-	Name, Help string                                       // of the program
-	Types      map[reflect.Type]Decode                      // how values of these types are read
-	File       string                                       // the flag that names a configuration file
-	Read       func(file io.Reader) (map[string]any, error) // reads it: its keys are names of flags, with dashes or underscores
+	Name, Help string                                           // of the program
+	Types      map[reflect.Type]Decode                          // how values of these types are read
+	File       string                                           // the flag that names a configuration file
+	Read       func(file io.Reader) (map[string]Setting, error) // reads it: its keys are names of flags, with dashes or underscores
+}
+
+// Setting is a value of a configuration file.
+type Setting struct {
+	Value any
+	Line  int // of its key; from 1 on
+	file  string
 }
 
 // Parser reads command lines of a program, one in its life.
@@ -180,7 +187,7 @@ func (p *Parser) fill(c *Command) error {
 		}
 	}
 	for _, a := range c.Args {
-		if err := a.fill(nil); err != nil {
+		if err := a.fill(Setting{}); err != nil {
 			return fmt.Errorf("%s: %w", a, err)
 		}
 	}
@@ -188,13 +195,13 @@ func (p *Parser) fill(c *Command) error {
 }
 
 // file is the content of the configuration file, if there is one.
-func (p *Parser) file() (map[string]any, error) {
+func (p *Parser) file() (map[string]Setting, error) {
 	i := slices.IndexFunc(p.Program.Flags, func(f *Flag) bool { return p.File != "" && f.Name == p.File })
 	if i < 0 {
 		return nil, nil
 	}
 	flag := p.Program.Flags[i]
-	if err := flag.fill(nil); err != nil || flag.field.String() == "" {
+	if err := flag.fill(Setting{}); err != nil || flag.field.String() == "" {
 		return nil, err
 	}
 	f, err := os.Open(flag.field.String())
@@ -208,13 +215,15 @@ func (p *Parser) file() (map[string]any, error) {
 	}
 	known := map[string]bool{}
 	p.Program.note(known)
-	named := map[string]any{}
+	named := map[string]Setting{}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		name := strings.ReplaceAll(key, "_", "-")
 		if !known[name] {
 			return nil, fmt.Errorf("unknown key %q in the configuration file: give flags of '%s serve'%s", key, p.Name, suggest.Hint(name, slices.Sorted(maps.Keys(known))))
 		}
-		named[name] = values[key]
+		one := values[key]
+		one.file = f.Name()
+		named[name] = one
 	}
 	return named, nil
 }

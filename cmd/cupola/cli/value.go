@@ -30,6 +30,7 @@ type Value struct {
 	pathType string // of the tag type
 	decode   Decode // of the field's type, if it has one of its own
 	given    bool   // by the command line, the configuration file or the environment
+	origin   string // of the value
 }
 
 // Decode reads a value of a type of its own: text, or what the configuration file
@@ -241,15 +242,27 @@ func (v *Value) path(text string) (string, error) {
 	return path, nil
 }
 
+// Origin says where the value comes from: flag, environment NAME, FILE:LINE, or default.
+func (v *Value) Origin() string {
+	switch {
+	case v.origin != "":
+		return v.origin
+	case v.given:
+		return "flag"
+	}
+	return "default"
+}
+
 // fill takes a value that the command line did not give.
-func (v *Value) fill(file any) error {
+func (v *Value) fill(file Setting) error {
 	if v.given {
 		return nil
 	}
-	if file != nil {
-		if err := v.load(file); err != nil {
+	if file.Value != nil {
+		if err := v.load(file.Value); err != nil {
 			return fmt.Errorf("%w (in the configuration file)", err)
 		}
+		v.origin = fmt.Sprintf("%s:%d", file.file, file.Line)
 		return nil
 	}
 	for _, name := range v.Envs {
@@ -257,6 +270,7 @@ func (v *Value) fill(file any) error {
 			if err := v.set(text); err != nil {
 				return fmt.Errorf("%w (in the environment variable %s)", err, name)
 			}
+			v.origin = "environment " + name
 			return nil
 		}
 	}
