@@ -117,9 +117,22 @@ func (c *Cell) currentPolicies() []network.Policy {
 func (r reach) policies(addresses map[*instance]netip.Addr, members map[string][]network.Range) []network.Policy {
 	sorted := slices.SortedFunc(maps.Keys(addresses), func(a, b *instance) int { return strings.Compare(a.guid(), b.guid()) })
 	egress := map[netip.Addr][]network.Rule{}
+	// The instances of an app share one list, which the network reads once for all.
+	type app struct{ egress, policy string }
+	shared := map[app][]network.Rule{}
 	for _, i := range sorted {
-		address := addresses[i]
-		egress[address] = slices.Concat(egress[address], r.rules(i), r.inside(i.spec.PolicyGroup, members))
+		key := app{i.spec.EgressGroup, i.spec.PolicyGroup}
+		list, known := shared[key]
+		if !known {
+			list = slices.Concat(r.rules(i), r.inside(i.spec.PolicyGroup, members))
+		}
+		if _, ok := r.egress[key.egress]; ok && key.egress != "" {
+			shared[key] = list
+		}
+		if others := egress[addresses[i]]; others != nil {
+			list = slices.Concat(others, list)
+		}
+		egress[addresses[i]] = list
 	}
 	all := make([]network.Policy, 0, len(egress))
 	for address, rules := range egress {

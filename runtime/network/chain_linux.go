@@ -19,31 +19,52 @@ import (
 // out: its container has ended since, or else the subnet would not have changed.
 func (f *firewall) compile(policies []Policy) (map[netip.Addr]string, map[string][]Rule, error) {
 	want, rules := map[netip.Addr]string{}, map[string][]Rule{}
+	// All instances of an app have one list: see Policy.
+	type list struct {
+		first *Rule
+		count int
+	}
+	names := map[list]string{}
 	for _, p := range policies {
-		if !f.subnet.Contains(p.Address) {
+		if !f.subnet.Contains(p.Address) || len(p.Egress) == 0 {
 			continue
 		}
-		list := make([]Rule, 0, len(p.Egress))
-		for _, r := range p.Egress {
-			if _, ok := protocols()[r.Protocol]; !ok {
-				return nil, nil, fmt.Errorf("set egress rules: protocol %q is not tcp, udp, icmp or all", r.Protocol)
+		key := list{&p.Egress[0], len(p.Egress)}
+		name, known := names[key]
+		if !known {
+			compiled, err := f.compileList(p.Egress)
+			if err != nil {
+				return nil, nil, err
 			}
-			r.Destinations = within(r.Destinations, rangeOf(f.subnet))
-			r.Ports = mergePorts(r.Ports)
-			if len(r.Destinations) > 0 {
-				list = append(list, r)
+			if len(compiled) > 0 {
+				name = chainPrefix + digest(compiled)
+				rules[name] = compiled
 			}
-			if len(r.Destinations) > 0 && r.sparesHost() && len(f.hostPorts) > 0 && (r.Protocol == "tcp" || r.Protocol == "all") {
-				list = append(list, Rule{Protocol: "tcp", Destinations: r.Destinations, Ports: f.hostPorts, Log: r.Log})
-			}
+			names[key] = name
 		}
-		if len(list) == 0 {
-			continue
+		if name != "" {
+			want[p.Address] = name
 		}
-		name := chainPrefix + digest(list)
-		want[p.Address], rules[name] = name, list
 	}
 	return want, rules, nil
+}
+
+func (f *firewall) compileList(egress []Rule) ([]Rule, error) {
+	list := make([]Rule, 0, len(egress))
+	for _, r := range egress {
+		if _, ok := protocols()[r.Protocol]; !ok {
+			return nil, fmt.Errorf("set egress rules: protocol %q is not tcp, udp, icmp or all", r.Protocol)
+		}
+		r.Destinations = within(r.Destinations, rangeOf(f.subnet))
+		r.Ports = mergePorts(r.Ports)
+		if len(r.Destinations) > 0 {
+			list = append(list, r)
+		}
+		if len(r.Destinations) > 0 && r.sparesHost() && len(f.hostPorts) > 0 && (r.Protocol == "tcp" || r.Protocol == "all") {
+			list = append(list, Rule{Protocol: "tcp", Destinations: r.Destinations, Ports: f.hostPorts, Log: r.Log})
+		}
+	}
+	return list, nil
 }
 
 // meaning is what the digest of rules changes with, beside the rules: how they

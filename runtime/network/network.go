@@ -72,7 +72,8 @@ type Attachment struct {
 	HostLink string
 }
 
-// Policy is what one container may reach: whatever any of the rules allows.
+// Policy is what one container may reach: whatever any of the rules allows. Policies
+// with one and the same list cost no more than one.
 type Policy struct {
 	Address netip.Addr
 	Egress  []Rule
