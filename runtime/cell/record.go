@@ -1,13 +1,17 @@
 package cell
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cupola/runtime/container"
 	"cupola/runtime/lrp"
@@ -81,11 +85,32 @@ func writeRecord(dir string, r record) error {
 	if err != nil {
 		return fmt.Errorf("encode container record: %w", err)
 	}
-	temp := filepath.Join(dir, recordFile+".new")
-	if err := os.WriteFile(temp, content, 0o600); err != nil {
+	path := filepath.Join(dir, recordFile)
+	temp := path + ".new"
+	if err := overwrite(temp, content); err != nil {
 		return fmt.Errorf("write container record: %w", err)
 	}
-	return os.Rename(temp, filepath.Join(dir, recordFile))
+	// The former record becomes the file that the next one is written to: to make a file
+	// each time, and to give up one, took a fifth of the processor time of a start.
+	if unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, path, unix.RENAME_EXCHANGE) == nil {
+		return nil
+	}
+	return os.Rename(temp, path) // there is no former record, or the file system cannot exchange files
+}
+
+// overwrite makes content what the file holds, followed by white space where it was
+// longer: ext4 writes a file that was emptied to the disk when it is closed.
+func overwrite(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	st, err := f.Stat()
+	if err == nil {
+		content = append(content, bytes.Repeat([]byte{'\n'}, max(0, int(st.Size())-len(content)))...)
+		_, err = f.Write(content)
+	}
+	return errors.Join(err, f.Close())
 }
 
 func readRecord(dir string) (record, error) {
