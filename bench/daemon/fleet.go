@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -48,6 +49,28 @@ func (f *Fleet) scale(ctx context.Context, app string) error {
 		return err
 	}
 	return f.Call(ctx, http.MethodPost, "/v3/apps/"+app+"/actions/restart", nil, nil)
+}
+
+// Scale gives the first app so many instances, and waits until that many run, and no other.
+func (f *Fleet) Scale(ctx context.Context, count int) error {
+	app := f.guids[0]
+	if err := f.Call(ctx, http.MethodPost, "/v3/apps/"+app+"/processes/web/actions/scale", doc{"instances": count}, nil); err != nil {
+		return err
+	}
+	for {
+		states, err := f.states(ctx, app)
+		if err != nil {
+			return err
+		}
+		if len(states) == count && !slices.ContainsFunc(states, func(s string) bool { return s != "RUNNING" }) {
+			return nil
+		}
+		select { // it costs the daemon what a browser that shows the app does
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %d instances", ctx.Err(), len(states))
+		}
+	}
 }
 
 // Grow adds apps until there are count, and waits until all run.
@@ -145,17 +168,27 @@ func (f *Fleet) add(ctx context.Context, name string) error {
 // await waits until the app's instance has a state.
 func (f *Fleet) await(ctx context.Context, app, state string) error {
 	for {
-		var stats struct{ Resources []struct{ State string } }
-		if err := f.Call(ctx, http.MethodGet, "/v3/apps/"+app+"/processes/web/stats", nil, &stats); err != nil {
+		states, err := f.states(ctx, app)
+		if err != nil {
 			return err
 		}
-		if len(stats.Resources) == 1 && stats.Resources[0].State == state {
+		if len(states) == 1 && states[0] == state {
 			return nil
 		}
 		if err := pause(ctx); err != nil {
-			return fmt.Errorf("%w: instances %v", err, stats.Resources)
+			return fmt.Errorf("%w: instances %v", err, states)
 		}
 	}
+}
+
+// states are those of the app's instances.
+func (f *Fleet) states(ctx context.Context, app string) (all []string, err error) {
+	var stats struct{ Resources []struct{ State string } }
+	err = f.Call(ctx, http.MethodGet, "/v3/apps/"+app+"/processes/web/stats", nil, &stats)
+	for _, i := range stats.Resources {
+		all = append(all, i.State)
+	}
+	return all, err
 }
 
 func pause(ctx context.Context) error {

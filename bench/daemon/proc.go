@@ -29,17 +29,35 @@ func Status(pid int, fields ...string) ([]int, error) {
 }
 
 // CPUTime is what the process has used, to the tick of 10 ms.
-func CPUTime(pid int) (time.Duration, error) {
+func CPUTime(pid int) (time.Duration, error) { return ticks(pid, 2) }
+
+// FamilyTime is CPUTime with that of the process's children that have ended.
+func FamilyTime(pid int) (time.Duration, error) { return ticks(pid, 4) }
+
+// ticks sums the first of the four times in /proc/PID/stat: of the process in user and in
+// kernel mode, and of its ended children.
+func ticks(pid, count int) (sum time.Duration, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
 	_, after, _ := strings.Cut(string(data), ") ")
-	fields := strings.Fields(after)
-	user, err := strconv.Atoi(fields[11])
+	for _, field := range strings.Fields(after)[11 : 11+count] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return 0, err
+		}
+		sum += time.Duration(n) * 10 * time.Millisecond // USER_HZ is 100
+	}
+	return sum, nil
+}
+
+// Available is the machine's memory that is free or can be, in KiB.
+func Available() (int, error) {
+	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0, err
 	}
-	system, err := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond, err // USER_HZ is 100
+	_, after, _ := strings.Cut(string(data), "MemAvailable:")
+	return strconv.Atoi(strings.Fields(after)[0])
 }
