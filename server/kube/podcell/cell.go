@@ -57,6 +57,7 @@ type Cell struct {
 	pods     kube.InstanceOptions
 	running  sync.WaitGroup
 	usage    usages
+	slots    chan struct{} // full of requests of instances
 	policies *policies
 
 	mu        sync.Mutex
@@ -70,6 +71,10 @@ type Cell struct {
 	blind     bool // the nodes may not be listed
 }
 
+// maxAtOnce is how many requests for instances are under way: an API server refuses or delays more than it has room for, which then
+// are tried again, and it has others to answer.
+const maxAtOnce = 32
+
 // New makes a Cell. It has nothing until Run has listed the pods.
 func New(cfg Config) (*Cell, error) {
 	if cfg.Log == nil {
@@ -81,7 +86,7 @@ func New(cfg Config) (*Cell, error) {
 	if cfg.Addresses == nil {
 		cfg.Addresses = addresses
 	}
-	c := &Cell{cfg: cfg, pods: kube.InstanceOptions{Cell: cfg.Presence.ID, Owner: cfg.Owner}, instances: map[string]*instance{}, nodes: map[string]kube.Room{}}
+	c := &Cell{cfg: cfg, pods: kube.InstanceOptions{Cell: cfg.Presence.ID, Owner: cfg.Owner}, instances: map[string]*instance{}, nodes: map[string]kube.Room{}, slots: make(chan struct{}, maxAtOnce)}
 	c.policies = newPolicies(c)
 	if cfg.Pulls != nil {
 		cfg.Pulls.add(c)

@@ -2,6 +2,8 @@ package podcell
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"cupola/runtime/fault"
 	"cupola/server/kube"
@@ -46,7 +48,7 @@ func (c *Cell) all(pods []kube.Object) {
 	if first {
 		c.removeKept(there)
 	}
-	c.forgetGone()
+	c.forgetGone(c.guids()...)
 	c.removeLeft(left, stay)
 	c.policies.changed()
 }
@@ -90,16 +92,23 @@ func (c *Cell) pod(o kube.Object) {
 func (c *Cell) gone(o kube.Object) {
 	if i := c.instance(o.Name()); i != nil {
 		i.wentAway()
-		c.forgetGone()
+		c.forgetGone(i.guid)
 	}
 }
 
-// forgetGone forgets what is over and of which no pod is left.
-func (c *Cell) forgetGone() {
+// guids are those of all instances, also of those that are over.
+func (c *Cell) guids() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for guid, i := range c.instances {
-		if i.isForgotten() {
+	return slices.Collect(maps.Keys(c.instances))
+}
+
+// forgetGone forgets those of the instances that are over and of which no pod is left.
+func (c *Cell) forgetGone(guids ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, guid := range guids {
+		if i := c.instances[guid]; i != nil && i.isForgotten() {
 			delete(c.instances, guid)
 		}
 	}

@@ -236,9 +236,14 @@ func (i *instance) retry(ctx context.Context, f func(context.Context) error) err
 
 func (i *instance) persist(ctx, halt context.Context, f func(context.Context) error) error {
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, attemptTime/2) {
-		within, cancel := context.WithTimeout(ctx, attemptTime)
-		err := f(within)
-		cancel()
+		select {
+		case i.cell.slots <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-halt.Done():
+			return errStopped
+		}
+		err := i.attempt(ctx, f)
 		if err == nil || apply.Refused(err) {
 			return err
 		}
@@ -251,6 +256,14 @@ func (i *instance) persist(ctx, halt context.Context, f func(context.Context) er
 		case <-time.After(wait/2 + rand.N(wait)):
 		}
 	}
+}
+
+// attempt asks once, in a slot that the caller has taken.
+func (i *instance) attempt(ctx context.Context, f func(context.Context) error) error {
+	defer func() { <-i.cell.slots }()
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	return f(ctx)
 }
 
 // clear removes the pod and its Secrets, whether they are there or not.
@@ -512,7 +525,7 @@ func (i *instance) done() {
 	i.mu.Lock()
 	i.over = true
 	i.mu.Unlock()
-	i.cell.forgetGone()
+	i.cell.forgetGone(i.guid)
 	i.cell.policies.release()
 	i.cell.freed()
 }
