@@ -80,7 +80,7 @@ func (c *Cluster) listAll(ctx context.Context, f Following) (version string, err
 			return "", err
 		}
 		for _, i := range list.Items {
-			all = append(all, i.Object)
+			all = append(all, slim(i.Object))
 		}
 		if o.Continue = list.GetContinue(); o.Continue == "" {
 			version = list.GetResourceVersion()
@@ -114,7 +114,7 @@ func (c *Cluster) watch(ctx context.Context, f Following, version string) (strin
 		version = u.GetResourceVersion()
 		switch e.Type {
 		case watch.Added, watch.Modified:
-			f.Changed(u.Object)
+			f.Changed(slim(u.Object))
 		case watch.Deleted:
 			f.Gone(u.Object)
 		}
@@ -123,6 +123,12 @@ func (c *Cluster) watch(ctx context.Context, f Following, version string) (strin
 		return version, errShortWatch
 	}
 	return version, nil
+}
+
+// slim leaves out who wrote which field, which is as long as all the rest, and which nobody reads.
+func slim(o kube.Object) kube.Object {
+	delete(o.Map("metadata"), "managedFields")
+	return o
 }
 
 // errShortWatch is of a watch that ended at once: to begin the next is no progress.

@@ -177,10 +177,9 @@ func (i *instance) readLog(ctx context.Context, container string) {
 // readLines logs the lines that were not logged before, and counts them.
 func (i *instance) readLines(from io.Reader, container string) (n int, err error) {
 	source, last := i.sourceOf(container), i.output.until(container)
-	r := bufio.NewReaderSize(from, maxLine+64)
+	r := lines{Reader: bufio.NewReaderSize(from, partSize)}
 	for rest, old := false, false; ; {
-		text, err := r.ReadSlice('\n')
-		cut := errors.Is(err, bufio.ErrBufferFull)
+		text, cut, err := r.next()
 		if len(text) == 0 || err != nil && !cut && !errors.Is(err, io.EOF) {
 			return n, err
 		}
@@ -203,6 +202,36 @@ func (i *instance) readLines(from io.Reader, container string) (n int, err error
 		}
 		i.output.note(container, last)
 	}
+}
+
+// lines reads lines, with little memory for as long as they are short: most pods write few.
+type lines struct {
+	*bufio.Reader
+
+	long []byte
+}
+
+// parts are what the longest line with its time is read in, of partSize each.
+const (
+	parts    = 16
+	partSize = (maxLine + 64) / parts
+)
+
+// next is a line, or a part of one that is too long to be logged at once. It is good until the next call.
+func (l *lines) next() (text []byte, cut bool, err error) {
+	l.long = nil
+	for range parts {
+		text, err = l.ReadSlice('\n')
+		cut = errors.Is(err, bufio.ErrBufferFull)
+		if l.long == nil && !cut {
+			return text, false, err
+		}
+		l.long = append(l.long, text...)
+		if !cut {
+			break
+		}
+	}
+	return l.long, cut, err
 }
 
 // stamped splits a line from its time, which is otherwise where the cluster gave none.
