@@ -56,6 +56,57 @@ func (p *Plane) accessObjects() []kube.Object {
 	return all
 }
 
+// asked is a line of the API server's audit log.
+type asked struct {
+	Stage          string
+	Verb           string
+	ObjectRef      struct{ Resource, Subresource string }
+	ResponseStatus struct{ Code int }
+	RequestURI     string
+}
+
+// what is what was asked for, as "verb resource".
+func (a asked) what() string {
+	if a.ObjectRef.Subresource != "" {
+		return a.Verb + " " + a.ObjectRef.Resource + "/" + a.ObjectRef.Subresource
+	}
+	return a.Verb + " " + a.ObjectRef.Resource
+}
+
+// requests are those of the account until now.
+func (p *Plane) requests() (all []asked) {
+	p.t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.dir, "audit*.log"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for line := range bytes.Lines(text) {
+			var a asked
+			if json.Unmarshal(line, &a) == nil { // else it is being written
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// Asked counts the requests of the account until now, by "verb resource".
+func (p *Plane) Asked() map[string]int {
+	p.t.Helper()
+	n := map[string]int{}
+	for _, a := range p.requests() {
+		if follows := a.Verb == "watch" || a.ObjectRef.Subresource == "log"; follows == (a.Stage == "ResponseStarted") {
+			n[a.what()]++
+		}
+	}
+	return n
+}
+
 // Unused are the rights of the account that nobody used, as "verb resource", sorted. Nothing was asked for without one.
 func (p *Plane) Unused() []string {
 	p.t.Helper()
@@ -69,27 +120,11 @@ func (p *Plane) Unused() []string {
 			}
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(p.dir, "audit.log"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for line := range bytes.Lines(text) {
-		var e struct {
-			Verb           string
-			ObjectRef      struct{ Resource, Subresource string }
-			ResponseStatus struct{ Code int }
-			RequestURI     string
+	for _, a := range p.requests() {
+		if a.ResponseStatus.Code == 403 {
+			p.t.Errorf("the account may not %s %s", a.Verb, a.RequestURI)
 		}
-		if json.Unmarshal(line, &e) != nil {
-			continue // it is being written
-		}
-		if e.ResponseStatus.Code == 403 {
-			p.t.Errorf("the account may not %s %s", e.Verb, e.RequestURI)
-		}
-		if e.ObjectRef.Subresource != "" {
-			e.ObjectRef.Resource += "/" + e.ObjectRef.Subresource
-		}
-		delete(unused, e.Verb+" "+e.ObjectRef.Resource)
+		delete(unused, a.what())
 	}
 	return slices.Sorted(maps.Keys(unused))
 }

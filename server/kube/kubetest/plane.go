@@ -101,7 +101,7 @@ func (p *Plane) control(ip, services string) {
 		"--audit-policy-file", p.dir+"/audit.yaml", "--audit-log-path", p.dir+"/audit.log")
 	p.Until("the API server is ready", p.healthy)
 	p.start("controllers", p.Kubeconfig, p.dir+"/ca.pem")
-	p.start("scheduler", "--kubeconfig", p.Kubeconfig, "--leader-elect=false", "--secure-port=0")
+	p.start("scheduler", "--kubeconfig", p.Kubeconfig, "--leader-elect=false", "--secure-port=0", "--kube-api-qps=1000", "--kube-api-burst=1000")
 }
 
 const kubeconfig = `apiVersion: v1
