@@ -30,6 +30,7 @@ type daemon struct {
 	loops    *loops.Loops
 	faces    *faces.Faces
 	alerts   *alerts.Loop
+	started  *config.Config // as it was read
 
 	operations *admin.Daemon
 }

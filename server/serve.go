@@ -56,7 +56,7 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 		return errors.Join(err, bound.Close())
 	}
 	defer d.close()
-	d.operations = d.admin(said)
+	d.started, d.operations = d.Current.Get(), d.admin(said)
 	d.faces.Operations = d.operations.Remote()
 	if err := d.faces.Listen(live, bound); err != nil {
 		return errors.Join(err, bound.Close())
@@ -125,6 +125,7 @@ func (d *daemon) start(ctx, live context.Context, group *fault.Group, listening 
 	d.operations.Start(live, group, listening)
 	group.Go(fault.Loop(live, "alerts", d.alerts.Run))
 	group.Go(fault.Loop(live, "seed", d.seeds.Run))
+	group.Go(fault.Loop(live, "reload", d.reloads))
 	group.Go(fault.Loop(live, "preload", preload.Preloader{Cells: d.Config.Config, Stacks: d.executor.Stacks}.Run))
 	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return d.Manager.KeepAlive(ctx, d.alive) }))
 }
@@ -134,7 +135,7 @@ func (d *daemon) awaitBalancers(live context.Context) {
 	d.faces.Health.Drain()
 	d.tell(systemd.Stopping)
 	select {
-	case <-time.After(d.DrainWait):
+	case <-time.After(d.Current.Get().DrainWait):
 	case <-live.Done():
 	}
 }

@@ -106,7 +106,8 @@ func run(args []string, stdout, stderr *os.File) int {
 		return 2
 	}
 	chosen, err := parser.Parse(args)
-	e := &command.Env{Ctx: ctx, Out: stdout, Err: stderr, Log: newLogger(stderr, c.Debug), Terminal: command.IsTerminal(stdout), Program: command.CalledAs(os.Args[0])}
+	level := levelOf(c.Debug)
+	e := &command.Env{Ctx: ctx, Out: stdout, Err: stderr, Log: newLogger(stderr, level), Level: level, Terminal: command.IsTerminal(stdout), Program: command.CalledAs(os.Args[0])}
 	if fault, ok := errors.AsType[*cli.Error](err); ok {
 		return explain(e, fault)
 	}
@@ -170,12 +171,17 @@ func describeOperations(program *cli.Command) error {
 	return nil
 }
 
-// newLogger logs for people on a terminal, and as JSON otherwise.
-func newLogger(w *os.File, debug bool) *slog.Logger {
-	level := slog.LevelInfo
+// levelOf is the level of the log, which can change.
+func levelOf(debug bool) *slog.LevelVar {
+	level := &slog.LevelVar{}
 	if debug {
-		level = slog.LevelDebug
+		level.Set(slog.LevelDebug)
 	}
+	return level
+}
+
+// newLogger logs for people on a terminal, and as JSON otherwise.
+func newLogger(w *os.File, level *slog.LevelVar) *slog.Logger {
 	if command.IsTerminal(w) {
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05"}))
 	}

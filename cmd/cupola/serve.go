@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -31,7 +33,8 @@ type serveCmd struct {
 func (s *serveCmd) Run(e *command.Env) (err error) {
 	c := s.Config
 	c.Version = command.BuildVersion()
-	c.Manager, c.Log = systemd.FromEnvironment(), e.Log
+	c.Manager, c.Log, c.Level, c.Debug = systemd.FromEnvironment(), e.Log, e.Level, e.Level.Level() == slog.LevelDebug
+	c.Hangup, c.Reread = hangups(), reread
 	if c.Listeners, err = systemd.Listeners(); err != nil {
 		return err
 	}
@@ -40,6 +43,29 @@ func (s *serveCmd) Run(e *command.Env) (err error) {
 		return fmt.Errorf("%w; 'cupola doctor' tells what this machine lacks", err)
 	}
 	return err
+}
+
+// hangups gets SIGHUP, but for a daemon of a terminal: that ends with it.
+func hangups() <-chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	if !command.IsTerminal(os.Stdin) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+// reread is the configuration that this command line has by now.
+func reread() (config.Config, error) {
+	var line commandLine
+	parser, err := newParser(&line)
+	if err != nil {
+		return config.Config{}, err
+	}
+	if _, err := parser.Parse(os.Args[1:]); err != nil {
+		return config.Config{}, err
+	}
+	line.Serve.Config.Debug = line.Debug
+	return line.Serve.Config, nil
 }
 
 // welcome says what a newcomer needs to know of a daemon that serves.

@@ -21,7 +21,7 @@ func (s *Source) Expiries() (all []Expiry) {
 		add(name, false, pair)
 	}
 	if pair := s.file.Load(); pair != nil {
-		add(s.Files.Cert, true, pair)
+		add(s.certFile(), true, pair)
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -44,44 +45,71 @@ func (f Files) stamp() (s stamp, err error) {
 	return stamp{cert.ModTime(), key.ModTime(), cert.Size(), key.Size()}, nil
 }
 
-// readFiles reads the files, if there are any.
-func (s *Source) readFiles() error {
-	if s.Files.Cert == "" {
-		return nil
+// Pair is what files had when they were read.
+type Pair struct {
+	files Files
+	seen  stamp
+	pair  *tls.Certificate // nil: there are no files
+}
+
+// Read reads the files, if there are any.
+func (f Files) Read() (p Pair, err error) {
+	p.files = f
+	if f.Cert == "" {
+		return p, nil
 	}
-	seen, err := s.Files.stamp()
+	if p.seen, err = f.stamp(); err != nil {
+		return p, fmt.Errorf("read --tls-cert and --tls-key: %w", err)
+	}
+	cert, err := os.ReadFile(f.Cert)
 	if err != nil {
-		return fmt.Errorf("read --tls-cert and --tls-key: %w", err)
+		return p, fmt.Errorf("read --tls-cert: %w", err)
 	}
-	cert, err := os.ReadFile(s.Files.Cert)
+	key, err := os.ReadFile(f.Key)
 	if err != nil {
-		return fmt.Errorf("read --tls-cert: %w", err)
+		return p, fmt.Errorf("read --tls-key: %w", err)
 	}
-	key, err := os.ReadFile(s.Files.Key)
-	if err != nil {
-		return fmt.Errorf("read --tls-key: %w", err)
+	if p.pair, err = cf.ParsePair(string(cert), string(key)); err != nil {
+		return p, fmt.Errorf("invalid --tls-cert %s or --tls-key %s: %w", f.Cert, f.Key, err)
 	}
-	pair, err := cf.ParsePair(string(cert), string(key))
-	if err != nil {
-		return fmt.Errorf("invalid --tls-cert %s or --tls-key %s: %w", s.Files.Cert, s.Files.Key, err)
-	}
-	s.seen = seen
-	s.file.Store(pair)
-	return nil
+	return p, nil
+}
+
+// Use makes a certificate the default one; its files are looked at from now on.
+func (s *Source) Use(p Pair) {
+	s.filesMu.Lock()
+	defer s.filesMu.Unlock()
+	s.useLocked(p)
+}
+
+func (s *Source) useLocked(p Pair) {
+	s.files, s.seen = p.files, p.seen
+	s.file.Store(p.pair)
 }
 
 // refreshFiles reads the files again if they changed. What cannot be read, as a key
 // that was written before its certificate, leaves the certificate of before.
 func (s *Source) refreshFiles() {
-	if s.Files.Cert == "" {
+	s.filesMu.Lock()
+	defer s.filesMu.Unlock()
+	if s.files.Cert == "" {
 		return
 	}
-	if now, err := s.Files.stamp(); err == nil && now == s.seen {
+	if now, err := s.files.stamp(); err == nil && now == s.seen {
 		return
 	}
-	if err := s.readFiles(); err != nil {
+	p, err := s.files.Read()
+	if err != nil {
 		s.Log.Error("default certificate not read again; the one of before stays", "err", err)
 		return
 	}
-	s.Log.Info("default certificate read again", "file", s.Files.Cert, "until", s.file.Load().Leaf.NotAfter)
+	s.useLocked(p)
+	s.Log.Info("default certificate read again", "file", p.files.Cert, "until", p.pair.Leaf.NotAfter)
+}
+
+// certFile names the file of the default certificate.
+func (s *Source) certFile() string {
+	s.filesMu.Lock()
+	defer s.filesMu.Unlock()
+	return s.files.Cert
 }

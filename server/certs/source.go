@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"cupola/runtime/fault"
@@ -32,8 +33,11 @@ type Source struct {
 	Config
 	rows atomic.Pointer[rows]
 	file atomic.Pointer[tls.Certificate] // of Files; nil: there is none
-	seen stamp                           // of Files, at the last look; for Run alone
 	acme *acme.Manager                   // nil: there is none
+
+	filesMu sync.Mutex
+	files   Files // those of Config, or of the last Use
+	seen    stamp // of files, at the last look
 }
 
 // rows are what the store says about certificates.
@@ -44,7 +48,7 @@ type rows struct {
 
 // New reads the files of the default certificate, and makes the system's own.
 func New(c Config) (s *Source, err error) {
-	s = &Source{Config: c}
+	s = &Source{Config: c, files: c.Files}
 	s.rows.Store(&rows{})
 	if _, err := c.Local.own(""); err != nil {
 		return nil, err
@@ -55,7 +59,11 @@ func New(c Config) (s *Source, err error) {
 			return nil, err
 		}
 	}
-	return s, s.readFiles()
+	pair, err := s.files.Read()
+	if err == nil {
+		s.Use(pair)
+	}
+	return s, err
 }
 
 // Set reads the domains and their certificates once. What it begins with an ACME server

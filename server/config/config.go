@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -86,6 +87,12 @@ type Config struct {
 	Listeners map[string]net.Listener `flag:"-"` // handed over by the service manager, by the flag that names the address: http, https, ssh, bbs, director, metrics; or by tcp- and the port
 	Manager   systemd.Manager         `flag:"-"`
 	Log       *slog.Logger            `flag:"-"`
+
+	Debug   bool                   `flag:"-"` // of Level
+	Level   *slog.LevelVar         `flag:"-"` // of Log; nil: it stays
+	Hangup  <-chan os.Signal       `flag:"-"` // the configuration is to be read again; nil: never
+	Reread  func() (Config, error) `flag:"-"` // reads it; not nil where Hangup is not
+	Current *Current               `flag:"-"` // is made by Validate
 }
 
 // StopMode says what becomes of apps when the daemon ends.
@@ -118,7 +125,10 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	return errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.checkSleep(), c.checkEngine(), c.checkSecrets(), c.Backups.Check(), c.checkLowWater())
+	err = errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.checkSleep(), c.checkEngine(), c.checkSecrets(), c.Backups.Check(), c.checkLowWater())
+	c.Current = &Current{}
+	c.Current.Set(*c)
+	return err
 }
 
 // setDefaults gives the fields that are empty what their tags say.

@@ -25,7 +25,7 @@ type Platform struct {
 
 	// BindingsPerInstance bounds how many bindings an app can have to one
 	// service instance at a time; 0: 5.
-	BindingsPerInstance int
+	BindingsPerInstance func() int
 	// MountsFor tells whether the volumes of a broker can be mounted here; nil:
 	// those of none can.
 	MountsFor func(brokerGUID string) bool
@@ -55,10 +55,10 @@ const defaultBindings = 5
 
 // MaxBindings bounds the bindings of an app to one service instance.
 func (p *Platform) MaxBindings() int {
-	if p.BindingsPerInstance == 0 {
+	if p.BindingsPerInstance == nil {
 		return defaultBindings
 	}
-	return p.BindingsPerInstance
+	return p.BindingsPerInstance()
 }
 
 // Mounts reports whether a broker's volumes can be mounted.

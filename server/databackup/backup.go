@@ -101,11 +101,12 @@ func (l *Loop) dump(ctx context.Context, b *cf.DataBackup) error {
 // dropOld deletes the oldest backups of an instance.
 func (l *Loop) dropOld(tx *store.Tx, instance, keep string) error {
 	all, err := store.DataBackups.Where(tx, map[string][]string{"service_instance_guids": {instance}, "states": {cf.BackupReady}})
-	if err != nil || len(all) <= l.Keep {
+	most := l.Keep()
+	if err != nil || len(all) <= most {
 		return err
 	}
 	slices.SortFunc(all, func(a, b *cf.DataBackup) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	for _, b := range all[l.Keep:] {
+	for _, b := range all[most:] {
 		if b.GUID == keep {
 			continue
 		}

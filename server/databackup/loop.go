@@ -32,8 +32,8 @@ type Config struct {
 	Store *store.Store
 	Blobs *blob.Store
 	Data  Data
-	Dir   string // whose file system holds the blobs
-	Keep  int    // backups of an instance; the oldest beyond it are deleted
+	Dir   string     // whose file system holds the blobs
+	Keep  func() int // backups of an instance; the oldest beyond it are deleted
 	Log   *slog.Logger
 
 	Patience time.Duration // for a database that does not run at the moment; 0: a minute

@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Loop = New(Config{Store: s, Blobs: blobs, Data: w, Dir: w.blobs, Keep: 3, Patience: time.Nanosecond})
+	w.Loop = New(Config{Store: s, Blobs: blobs, Data: w, Dir: w.blobs, Keep: func() int { return 3 }, Patience: time.Nanosecond})
 	return w
 }
 

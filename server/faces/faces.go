@@ -167,6 +167,9 @@ func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 // Certificates lists the certificates that were given for domains and in files.
 func (f *Faces) Certificates() []certs.Expiry { return f.certs.Expiries() }
 
+// UseCertificate makes a certificate the default one of the HTTPS listeners.
+func (f *Faces) UseCertificate(p certs.Pair) { f.certs.Use(p) }
+
 // openCertificates opens those of the HTTPS listeners.
 func (f *Faces) openCertificates(ctx context.Context) (err error) {
 	x := f.Executor

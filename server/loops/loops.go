@@ -129,7 +129,7 @@ func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
 		offer := x.Stacks.Offered
 		x.Stacks.Offered = func() { offer(); l.DataBroker.Refresh(context.WithoutCancel(ctx)) }
 	}
-	l.Backups = databackup.New(databackup.Config{Store: x.Store, Blobs: x.Blobs, Data: l.DataBroker, Dir: x.Dir.Path(), Keep: x.ServiceBackups, Log: x.Log})
+	l.Backups = databackup.New(databackup.Config{Store: x.Store, Blobs: x.Blobs, Data: l.DataBroker, Dir: x.Dir.Path(), Keep: func() int { return x.Current.Get().ServiceBackups }, Log: x.Log})
 	return err
 }
 

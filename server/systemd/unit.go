@@ -122,6 +122,8 @@ Sockets=%s
 # next one: their ports are as many as there are routes.
 FileDescriptorStoreMax=65535
 ExecStart=%s
+# Certificates, the log level and some limits; the log says what changed.
+ExecReload=/bin/kill -HUP $MAINPID
 Restart=always
 RestartSec=1
 TimeoutStartSec=300

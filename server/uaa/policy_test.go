@@ -46,7 +46,7 @@ func TestParsePolicy(t *testing.T) {
 
 func TestPolicyHoldsForNewPasswords(t *testing.T) {
 	u, srv := start(t)
-	u.policy = PasswordPolicy{MinLength: 8}
+	u.SetPolicy(PasswordPolicy{MinLength: 8})
 	_, admin := grant(t, srv, "cf", "", password("admin", "pw"))
 	if status, body := ask(t, srv, admin, "POST", "/Users", `{"userName":"joe","password":"short"}`); status != 400 || body["error"] != "invalid_password" {
 		t.Errorf("create: got %d %v", status, body)

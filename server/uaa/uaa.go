@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
@@ -52,7 +53,7 @@ type Config struct {
 type UAA struct {
 	Keys      *Keys
 	store     *store.Store
-	policy    PasswordPolicy
+	policy    atomic.Pointer[PasswordPolicy]
 	log       *slog.Logger
 	codes     codes
 	passcodes codes
@@ -80,14 +81,18 @@ func New(ctx context.Context, c Config) (*UAA, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &UAA{Keys: keys, store: c.Store, policy: c.Passwords, log: c.Log, codes: newCodes(), passcodes: newCodes(), sessions: newCodes(), mux: http.NewServeMux(),
+	u := &UAA{Keys: keys, store: c.Store, log: c.Log, codes: newCodes(), passcodes: newCodes(), sessions: newCodes(), mux: http.NewServeMux(),
 		hashers: max(1, runtime.NumCPU()/2), waiting: bulkhead.NewShare[netip.Prefix](maxWaiting, 1)}
+	u.SetPolicy(c.Passwords)
 	u.hashing = fairqueue.New(u.hashers, u.hashers)
 	for pattern, h := range u.routes() {
 		u.mux.HandleFunc(pattern, u.serve(h))
 	}
 	return u, nil
 }
+
+// SetPolicy says what new passwords must have from now on.
+func (u *UAA) SetPolicy(p PasswordPolicy) { u.policy.Store(&p) }
 
 func (u *UAA) routes() map[string]handler {
 	scim, clients := scim{u}, clientAdmin{u}

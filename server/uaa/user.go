@@ -105,7 +105,7 @@ func (u scim) createUser(r *http.Request) (int, any, error) {
 	if fault := req.fault(); fault != "" {
 		return 0, nil, refuse(http.StatusBadRequest, "invalid_scim_resource", "%s", fault)
 	}
-	if err := u.policy.check(req.Password); err != nil {
+	if err := u.policy.Load().check(req.Password); err != nil {
 		return 0, nil, err
 	}
 	user := &cf.User{Username: req.UserName, Origin: Origin, GivenName: req.Name.GivenName, FamilyName: req.Name.FamilyName, Email: req.UserName}
@@ -268,7 +268,7 @@ func (u scim) changePassword(r *http.Request) (int, any, error) {
 	if same {
 		return 0, nil, refuse(http.StatusUnprocessableEntity, "invalid_password", "Your new password cannot be the same as the old password.")
 	}
-	if err := u.policy.check(req.Password); err != nil {
+	if err := u.policy.Load().check(req.Password); err != nil {
 		return 0, nil, err
 	}
 	if err := u.setPassword(r.Context(), user.GUID, req.Password); err != nil {

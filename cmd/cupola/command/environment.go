@@ -22,8 +22,9 @@ type Env struct {
 	Ctx      context.Context
 	Out, Err io.Writer
 	Log      *slog.Logger
-	Terminal bool   // Out is a terminal, so progress may be drawn
-	Program  string // as a user calls it
+	Level    *slog.LevelVar // of Log
+	Terminal bool           // Out is a terminal, so progress may be drawn
+	Program  string         // as a user calls it
 }
 
 // ExitCode is an error that was already printed.

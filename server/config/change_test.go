@@ -1,0 +1,48 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestChanges(t *testing.T) {
+	of := func(change func(*Config)) *Config {
+		c := &Config{}
+		if change != nil {
+			change(c)
+		}
+		if err := c.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for what, tt := range map[string]struct {
+		change        func(*Config)
+		live, restart []string
+	}{
+		"nothing":          {func(*Config) {}, nil, nil},
+		"a default, given": {func(c *Config) { c.ServiceBackups = 7 }, nil, nil},
+		"limits":           {func(c *Config) { c.MaxBindings, c.DrainWait, c.Debug = 9, time.Second, true }, []string{"debug", "drain-wait", "max-service-bindings"}, nil},
+		"a map":            {func(c *Config) { c.PasswordPolicy = map[string]int{"digits": 1} }, []string{"password-policy"}, nil},
+		"others":           {func(c *Config) { c.Domain, c.AdminPassword, c.MaxBindings = "other.test", "new", 1 }, []string{"max-service-bindings"}, []string{"admin-password", "domain"}},
+		"embedded":         {func(c *Config) { c.Backups.Every = time.Hour }, nil, []string{"backup-every"}},
+	} {
+		live, restart := Changes(of(nil), of(tt.change))
+		if !slices.Equal(live, tt.live) || !slices.Equal(restart, tt.restart) {
+			t.Errorf("%s: got %q and %q; want %q and %q", what, live, restart, tt.live, tt.restart)
+		}
+	}
+}
+
+// Each flag that is reloaded is one.
+func TestReloadableFlags(t *testing.T) {
+	all := map[string]any{"debug": nil}
+	values(reflect.ValueOf(Config{}), all)
+	for _, name := range Reloadable {
+		if _, ok := all[name]; !ok {
+			t.Errorf("there is no flag --%s", name)
+		}
+	}
+}
