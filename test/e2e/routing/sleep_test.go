@@ -165,6 +165,12 @@ func keptAwakeByWebsocket(d *e2e.Daemon, t *testing.T) {
 func sleepsThroughKill(d *e2e.Daemon, t *testing.T) {
 	t.Helper()
 	before := d.Processes(t)
+	e2e.Eventually(t, time.Minute, func() string { // the app sleeps as soon as its processes begin to be frozen
+		if got := states(before); strings.ContainsAny(got, "RS") {
+			return fmt.Sprintf("process states are %q", got)
+		}
+		return ""
+	})
 	d.Kill()
 	if got := states(before); strings.ContainsAny(got, "RS") {
 		t.Errorf("got process states %q; want none that runs", got)
