@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"cupola/cmd/cupola/command"
+	"cupola/cmd/cupola/upgrade"
 	"cupola/server/config"
 	"cupola/server/systemd"
 )
@@ -332,7 +333,7 @@ func endApps(e *command.Env, dataDir string) error {
 }
 
 func (i *installation) removeAll(purge bool) error {
-	names := []string{installedBinary, installedBinary + oldSuffix}
+	names := []string{installedBinary, installedBinary + upgrade.OldSuffix}
 	for name := range sharedFiles {
 		names = append(names, name)
 	}

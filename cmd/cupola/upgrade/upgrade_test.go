@@ -1,4 +1,4 @@
-package main
+package upgrade
 
 import (
 	"context"
@@ -51,8 +51,8 @@ func TestAnUpgradeFailsNoRequest(t *testing.T) {
 	}
 	var out strings.Builder
 	t.Cleanup(func() { s.Stop(context.Background()) })
-	u := &upgrade{binary: program, dataDir: d.Dir, service: s, out: &out}
-	if err := u.run(t.Context(), binary); err != nil || !strings.Contains(out.String(), "Upgraded to ") {
+	u := &Upgrade{Binary: program, DataDir: d.Dir, Service: s, Out: &out}
+	if err := u.Run(t.Context(), binary); err != nil || !strings.Contains(out.String(), "Upgraded to ") {
 		t.Errorf("got %v, %q", err, out.String())
 	}
 	for want, file := range map[string]string{
@@ -60,7 +60,7 @@ func TestAnUpgradeFailsNoRequest(t *testing.T) {
 		"is not a cupola binary":                            shellProgram(t, "exit 3"),
 		"did not start, and the previous binary runs again": shellProgram(t, `[ "$1" = version ] && echo "cupola 9.9 (CF)" && exit; echo no >&2; exit 1`),
 	} {
-		if err := u.run(t.Context(), file); err == nil || !strings.Contains(err.Error(), want) {
+		if err := u.Run(t.Context(), file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v; want %q", err, want)
 		}
 	}
