@@ -23,6 +23,7 @@ import (
 	"cupola/cmd/cupola/machine"
 	"cupola/cmd/cupola/push"
 	"cupola/cmd/cupola/stacks"
+	"cupola/cmd/cupola/transfer"
 	"cupola/cmd/cupola/trust"
 	"cupola/server/admin"
 	"cupola/server/doctor"
@@ -69,8 +70,12 @@ type commandLine struct {
 	EnableAppFeature  apps.EnableFeatureCmd  `cmd:"" group:"Apps" aliases:"enable-app-feature-flag" help:"Enable a feature of an app."`
 	DisableAppFeature apps.DisableFeatureCmd `cmd:"" group:"Apps" aliases:"disable-app-feature-flag" help:"Disable a feature of an app."`
 
-	App        apps.Cmd       `cmd:"" group:"Apps" help:"Explain why an app does not run; export it as Kubernetes objects, or as an image."`
-	Jobs       apps.JobsCmd   `cmd:"" group:"Apps" help:"Run commands of apps by cron schedules."`
+	App  apps.Cmd     `cmd:"" group:"Apps" help:"Explain why an app does not run; export it as Kubernetes objects, or as an image."`
+	Jobs apps.JobsCmd `cmd:"" group:"Apps" help:"Run commands of apps by cron schedules."`
+
+	Import transfer.ImportCmd `cmd:"" group:"Apps" help:"Copy apps from another Cloud Foundry."`
+	Export transfer.ExportCmd `cmd:"" group:"Apps" help:"Copy apps to another Cloud Foundry."`
+
 	Deployment deployment.Cmd `cmd:"" group:"BOSH" help:"Deploy, manage and lint BOSH deployments."`
 
 	Cells          cells.Cmd      `cmd:"" group:"Cells" help:"List the cells; move the apps of a space to one."`

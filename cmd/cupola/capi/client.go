@@ -114,8 +114,15 @@ type Doc = map[string]any
 // Login gets a token with a user's password.
 func Login(ctx context.Context, api, user, password string) (*Client, error) {
 	c := &Client{API: strings.TrimSuffix(api, "/"), HTTP: &http.Client{}}
+	return LoginAt(ctx, c, c.API, user, password)
+}
+
+// LoginAt gives a client like c that has a token, which the UAA at a URL gives for a
+// user's password.
+func LoginAt(ctx context.Context, like *Client, uaa, user, password string) (*Client, error) {
+	c := &Client{API: like.API, HTTP: like.HTTP}
 	form := url.Values{"grant_type": {"password"}, "username": {user}, "password": {password}}
-	req, err := http.NewRequestWithContext(ctx, "POST", c.API+"/oauth/token", strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, "POST", strings.TrimSuffix(uaa, "/")+"/oauth/token", strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +141,7 @@ func Login(ctx context.Context, api, user, password string) (*Client, error) {
 		return nil, c.stranger()
 	}
 	c.Token = answer.Token
-	c.session = &session{first: c.Token, newest: c.Token, login: func(ctx context.Context) (*Client, error) { return Login(ctx, api, user, password) }}
+	c.session = &session{first: c.Token, newest: c.Token, login: func(ctx context.Context) (*Client, error) { return LoginAt(ctx, like, uaa, user, password) }}
 	return c, nil
 }
 
@@ -354,8 +361,15 @@ func Stage(ctx context.Context, c *Client, pkg string) (droplet string, err erro
 		return "", err
 	}
 	for b.State == "STAGING" {
+		asked := time.Now()
 		if err := c.Call(ctx, "GET", "/v3/builds/"+b.GUID, nil, &b); err != nil {
 			return "", err
+		}
+		// cupola holds its answer until there is news; others are asked now and then.
+		if b.State == "STAGING" && time.Since(asked) < 100*time.Millisecond {
+			if err := Pause(ctx, 500*time.Millisecond); err != nil {
+				return "", err
+			}
 		}
 	}
 	if b.State != "STAGED" {

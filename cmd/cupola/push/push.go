@@ -218,11 +218,11 @@ func (p *Pusher) upload(ctx context.Context, app string, files fs.FS) (string, e
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
-	return pkg.GUID, p.send(ctx, pkg.GUID, f, size)
+	return pkg.GUID, p.Send(ctx, "/v3/packages/"+pkg.GUID, "package.zip", f, size)
 }
 
-// send uploads a zip, and shows how far it is.
-func (p *Pusher) send(ctx context.Context, pkg string, f io.Reader, size int64) error {
+// Send uploads a file as what a package or droplet at a path has, and shows how far it is.
+func (p *Pusher) Send(ctx context.Context, path, name string, f io.Reader, size int64) error {
 	r, w := io.Pipe()
 	form := multipart.NewWriter(w)
 	go func() {
@@ -230,7 +230,7 @@ func (p *Pusher) send(ctx context.Context, pkg string, f io.Reader, size int64) 
 			if err := form.WriteField("resources", "[]"); err != nil {
 				return err
 			}
-			part, err := form.CreateFormFile("bits", "package.zip")
+			part, err := form.CreateFormFile("bits", name)
 			if err != nil {
 				return err
 			}
@@ -240,7 +240,7 @@ func (p *Pusher) send(ctx context.Context, pkg string, f io.Reader, size int64) 
 			return form.Close()
 		}())
 	}()
-	req, err := http.NewRequestWithContext(ctx, "POST", p.Client.URL("/v3/packages/"+pkg+"/upload"), r)
+	req, err := http.NewRequestWithContext(ctx, "POST", p.Client.URL(path+"/upload"), r)
 	if err != nil {
 		return err
 	}

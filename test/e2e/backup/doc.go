@@ -1,2 +1,2 @@
-// Package backup tests backup, verify and restore.
+// Package backup tests backup, verify and restore, and copies of apps from one daemon to another.
 package backup
