@@ -50,26 +50,37 @@ func (c *copier) bitsOf(ctx context.Context, a app) (b bits, err error) {
 	if err != nil {
 		return b, err
 	}
-	if current != nil && current.Lifecycle.Type != "docker" && (c.Droplets || current.Links.Package.Href == "") {
-		return bits{kind: droplet, guid: current.GUID, processes: current.Processes}, nil
-	}
-	var p packageView
-	if current != nil && current.Links.Package.Href != "" {
-		err = c.from.Call(ctx, http.MethodGet, current.Links.Package.Href, nil, &p)
-	} else {
-		var all []packageView
-		all, err = capi.List[packageView](ctx, c.from, "/v3/packages?"+url.Values{"app_guids": {a.GUID}, "states": {"READY"}, "order_by": {"-created_at"}}.Encode())
-		if len(all) > 0 {
-			p = all[0]
-		}
-	}
+	p, err := c.packageOf(ctx, a, current)
 	switch {
-	case err != nil || p.GUID == "":
-		return bits{}, err
+	case err != nil:
+		return b, err
+	case current != nil && current.Lifecycle.Type != "docker" && (c.Droplets || p.State != ready):
+		return bits{kind: droplet, guid: current.GUID, processes: current.Processes}, nil
+	case p.State != ready:
+		return b, nil
 	case p.Type == "docker":
 		return bits{kind: image, guid: p.GUID, image: p.Data.Image}, nil
 	}
 	return bits{kind: files, guid: p.GUID}, nil
+}
+
+// ready is the state of a package that can be downloaded and staged.
+const ready = "READY"
+
+// packageOf is the package of the app's droplet, or without a droplet the newest one. It is not ready if there is none: a droplet may
+// have been uploaded, and Cloud Foundry deletes packages that are old.
+func (c *copier) packageOf(ctx context.Context, a app, current *dropletView) (p packageView, err error) {
+	if current != nil {
+		if at := current.Links.Package.Href; at == "" || c.from.Call(ctx, http.MethodGet, at, nil, &p) != nil {
+			return packageView{}, ctx.Err()
+		}
+		return p, nil
+	}
+	all, err := capi.List[packageView](ctx, c.from, "/v3/packages?"+url.Values{"app_guids": {a.GUID}, "states": {ready}, "order_by": {"-created_at"}}.Encode())
+	if len(all) > 0 {
+		p = all[0]
+	}
+	return p, err
 }
 
 type dropletView struct {
@@ -193,7 +204,7 @@ func (c *copier) usable(ctx context.Context, path string) error {
 			return err
 		}
 		switch is.State {
-		case "READY", "STAGED":
+		case ready, "STAGED":
 			return nil
 		case "FAILED", "EXPIRED":
 			return errors.New("upload its files: " + is.Error + is.Data.Error)

@@ -96,8 +96,15 @@ func TestAppsAreImportedAndExported(t *testing.T) {
 		}
 	}
 
+	run(transfer(b, "import", a, "--app", "shop", "--droplets"), "droplet copied, 2 of 2 running")
 	a.Deleted("shop")
-	run(transfer(b, "export", a, "--app", "shop", "--droplets"), "droplet copied, 2 of 2 running")
+	for _, p := range packagesOf(t, b, "shop") {
+		if _, err := b.Begin("DELETE", "/v3/packages/"+p, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e2e.Eventually(t, time.Minute, func() string { return strings.Join(packagesOf(t, b, "shop"), " ") })
+	run(transfer(b, "export", a, "--app", "shop"), "droplet copied, 2 of 2 running")
 	same(t, b, a)
 	a.Answers("shop", "ready")
 	out, err := transfer(b, "import", a, "--space", "nowhere").CombinedOutput()
@@ -109,6 +116,19 @@ func TestAppsAreImportedAndExported(t *testing.T) {
 	if out, err := wrong.CombinedOutput(); err == nil || !strings.Contains(string(out), "log in as admin at http://"+a.Addr) {
 		t.Errorf("with a wrong password: got %v\n%s", err, out)
 	}
+}
+
+// packagesOf are the GUIDs of an app's packages.
+func packagesOf(t *testing.T, d *e2e.Daemon, app string) (guids []string) {
+	t.Helper()
+	all, err := e2e.List[struct{ GUID string }](context.Background(), d.Client(), "/v3/apps/"+d.App(app)+"/packages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		guids = append(guids, p.GUID)
+	}
+	return guids
 }
 
 // same wants the app shop to be the same at two daemons, and there once.
