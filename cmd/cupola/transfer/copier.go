@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type copier struct {
 	domains map[string]string // what routes' domains become
 	usual   string            // the default domain of routes there
 	known   map[string]domain // those of routes, by GUID
+	staffed map[string]bool   // orgs whose roles were copied, by GUID
+	spaces  int               // that were found
 	copied  int               // apps
 	failed  []string          // apps
 }
@@ -33,7 +36,7 @@ type named struct{ GUID, Name string }
 const systemOrg = "system"
 
 func (c *copier) run(ctx context.Context) error {
-	c.known = map[string]domain{}
+	c.known, c.staffed = map[string]domain{}, map[string]bool{}
 	if err := c.mapDomains(ctx); err != nil {
 		return err
 	}
@@ -60,7 +63,9 @@ func (c *copier) sum() error {
 	switch {
 	case len(c.failed) > 0:
 		return fmt.Errorf("%d of %s failed: %s. Mend the causes, and run the command again", len(c.failed), command.Counted(len(c.failed)+c.copied, "app"), strings.Join(c.failed, ", "))
-	case c.copied == 0:
+	case c.spaces == 0:
+		return errors.New("there is no such space, or none that this user sees")
+	case len(c.App) > 0 && c.copied == 0:
 		return errors.New("there is no such app, or none that this user sees")
 	case c.DryRun:
 		c.show.Title("%s would be copied from %s to %s.", command.Counted(c.copied, "app"), c.from.API, c.to.API)
@@ -79,6 +84,7 @@ func (c *copier) org(ctx context.Context, org named) error {
 	if err != nil {
 		return err
 	}
+	c.spaces += len(spaces)
 	for _, s := range spaces {
 		if err := c.space(ctx, org, s); err != nil {
 			return fmt.Errorf("%s/%s: %w", org.Name, s.Name, err)
@@ -102,13 +108,8 @@ func (c *copier) space(ctx context.Context, org, space named) error {
 	if err != nil {
 		return err
 	}
-	if len(c.App) == 0 {
-		if err := c.roles(ctx, "organization", org.GUID, to.org.GUID); err != nil {
-			return err
-		}
-		if err := c.roles(ctx, "space", space.GUID, to.space.GUID); err != nil {
-			return err
-		}
+	if err := c.staff(ctx, org, space, to); err != nil {
+		return err
 	}
 	services, err := c.services(ctx, space, to, apps)
 	if err != nil {
@@ -181,7 +182,8 @@ type roleList struct {
 
 // roles gives users who exist there the roles that they have here in an org or space.
 func (c *copier) roles(ctx context.Context, of, guid, to string) error {
-	var strangers []string
+	var without []string
+	var why error // the first one got none
 	for path := "/v3/roles?include=user&" + capi.Filter(of+"_guids", guid); path != ""; {
 		var list roleList
 		if err := c.from.Call(ctx, http.MethodGet, path, nil, &list); err != nil {
@@ -194,21 +196,40 @@ func (c *copier) roles(ctx context.Context, of, guid, to string) error {
 		}
 		for _, r := range list.Resources {
 			user := users[r.Relationships.User.Data.GUID]
-			if name, _ := user["username"].(string); name == "" || c.DryRun || c.role(ctx, r.Type, of, to, user) {
-				continue
-			} else if !slices.Contains(strangers, name) {
-				strangers = append(strangers, name)
+			name, _ := user["username"].(string)
+			if name == "" {
+				continue // a client's
+			}
+			if err := c.role(ctx, r.Type, of, to, user); err != nil && !slices.Contains(without, name) {
+				without, why = append(without, name), cmp.Or(why, err)
 			}
 		}
 	}
-	if len(strangers) > 0 {
-		c.show.Step("roles", "of the %s not copied for %s: create the users there, then run the command again", of, strings.Join(strangers, ", "))
+	if len(without) > 0 {
+		c.show.Step("roles", "of the %s not copied for %s: %s", of, strings.Join(without, ", "), why)
 	}
-	return nil
+	return ctx.Err()
 }
 
-// role gives one role, and reports whether the user has it then.
-func (c *copier) role(ctx context.Context, kind, of, to string, user capi.Doc) bool {
+// staff copies the roles of a space, and once those of its org.
+func (c *copier) staff(ctx context.Context, org, space named, to place) error {
+	if len(c.App) > 0 || c.DryRun {
+		return nil
+	}
+	if !c.staffed[org.GUID] {
+		c.staffed[org.GUID] = true
+		if err := c.roles(ctx, "organization", org.GUID, to.org.GUID); err != nil {
+			return err
+		}
+	}
+	return c.roles(ctx, "space", space.GUID, to.space.GUID)
+}
+
+// role gives one role, unless the user has it.
+func (c *copier) role(ctx context.Context, kind, of, to string, user capi.Doc) error {
 	err := c.to.Call(ctx, http.MethodPost, "/v3/roles", capi.Doc{"type": kind, "relationships": capi.Doc{"user": capi.Doc{"data": user}, of: capi.ToOne(to)}}, nil)
-	return err == nil || strings.Contains(err.Error(), "already has")
+	if err != nil && strings.Contains(err.Error(), "already has") {
+		return nil
+	}
+	return err
 }

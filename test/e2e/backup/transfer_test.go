@@ -108,7 +108,7 @@ func TestAppsAreImportedAndExported(t *testing.T) {
 	same(t, b, a)
 	a.Answers("shop", "ready")
 	out, err := transfer(b, "import", a, "--space", "nowhere").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "there is no such app") {
+	if err == nil || !strings.Contains(string(out), "there is no such space") {
 		t.Errorf("from a space that is not there: got %v\n%s", err, out)
 	}
 	wrong := transfer(b, "import", a)
