@@ -45,6 +45,7 @@ export async function survive(kit, screens) {
   const pages = await opened(kit, screens),
     [first] = pages.values();
   await numbers(first);
+  await until(() => first.evaluate(() => window.messages.length > 0), 'the stream to greet'); // what changes before is not in it
   const { status } = await kit.api(first, 'PATCH', '/v3/organizations/' + kit.config.org, { metadata: { labels: { before: 'the-kill' } } });
   check(status === 200, 'the label is refused: ' + status);
   await until(() => first.evaluate(() => window.messages.length > 1), 'a message');
