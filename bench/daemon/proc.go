@@ -34,8 +34,8 @@ func CPUTime(pid int) (time.Duration, error) { return ticks(pid, 2) }
 // FamilyTime is CPUTime with that of the process's children that have ended.
 func FamilyTime(pid int) (time.Duration, error) { return ticks(pid, 4) }
 
-// ticks sums the first of the four times in /proc/PID/stat: of the process in user and in
-// kernel mode, and of its ended children.
+// ticks sums the first count of four times in /proc/PID/stat: user and system time of the
+// process, then of its children that have ended.
 func ticks(pid, count int) (sum time.Duration, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

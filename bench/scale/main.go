@@ -103,7 +103,7 @@ func none(ctx context.Context, d *daemon.Daemon, f *daemon.Fleet) error {
 // sight is what there was at one time.
 type sight struct {
 	cpu             time.Duration // of the daemon and of what it started and has ended, such as the launcher
-	available, held int           // the machine's memory, and the daemon's that is no file's, in kB
+	available, held int           // the machine's free memory, and the daemon's anonymous memory, in kB
 }
 
 func look(d *daemon.Daemon) (s sight, err error) {

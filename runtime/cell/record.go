@@ -95,7 +95,7 @@ func writeRecord(dir string, r record) error {
 	if unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, path, unix.RENAME_EXCHANGE) == nil {
 		return nil
 	}
-	return os.Rename(temp, path) // there is no former record, or the file system cannot exchange files
+	return os.Rename(temp, path) // this is the first record, or the file system cannot exchange files
 }
 
 // overwrite makes content what the file holds, followed by white space where it was

@@ -262,8 +262,8 @@ func (t cgroupTree) set(id, controller, file, value string) error {
 	return nil
 }
 
-// overwrite writes to a file that is there. One that is missing is ErrNotExist: if
-// asked to make it, the kernel would say that there is no permission.
+// overwrite writes to an existing file. A missing one is ErrNotExist: with O_CREAT, the
+// kernel would answer EACCES in a cgroup.
 func overwrite(path, value string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {

@@ -39,21 +39,6 @@ func List[T any](ctx context.Context, c *Client, path string) (all []T, err erro
 // ToOne is a relationship as requests write it.
 func ToOne(guid string) Doc { return capi.ToOne(guid) }
 
-// ApplyManifest applies a manifest to a space, and waits for the job.
-func (c *Client) ApplyManifest(ctx context.Context, space string, manifest []byte) error {
-	req, err := http.NewRequestWithContext(ctx, "POST", c.URL("/v3/spaces/"+space+"/actions/apply_manifest"), bytes.NewReader(manifest))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/x-yaml")
-	res, err := c.Send(req)
-	if err != nil {
-		return err
-	}
-	res.Body.Close()
-	return c.Job(ctx, res.Header.Get("Location"))
-}
-
 // Upload uploads the zip of a package.
 func (c *Client) Upload(ctx context.Context, pkg string, bits []byte) error {
 	var body bytes.Buffer

@@ -378,6 +378,21 @@ func Stage(ctx context.Context, c *Client, pkg string) (droplet string, err erro
 	return b.Droplet.GUID, nil
 }
 
+// ApplyManifest applies a manifest to a space, and waits until it is done.
+func (c *Client) ApplyManifest(ctx context.Context, space string, manifest []byte) error {
+	req, err := http.NewRequestWithContext(ctx, "POST", c.URL("/v3/spaces/"+space+"/actions/apply_manifest"), bytes.NewReader(manifest))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-yaml")
+	res, err := c.Send(req)
+	if err != nil {
+		return err
+	}
+	res.Body.Close()
+	return c.Job(ctx, res.Header.Get("Location"))
+}
+
 // Job waits for the job of a 202.
 func (c *Client) Job(ctx context.Context, location string) error {
 	for {

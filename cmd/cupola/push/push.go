@@ -2,7 +2,6 @@
 package push
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -149,7 +148,7 @@ func (p *Pusher) Push(ctx context.Context, org, space string, a App) (string, er
 	if err != nil {
 		return "", err
 	}
-	if err := p.apply(ctx, spaceGUID, text); err != nil {
+	if err := p.Client.ApplyManifest(ctx, spaceGUID, text); err != nil {
 		return "", err
 	}
 	appGUID, err := p.Client.First(ctx, "app "+a.Name, "/v3/apps?"+url.Values{"names": {a.Name}, "space_guids": {spaceGUID}}.Encode())
@@ -176,20 +175,6 @@ func (p *Pusher) target(ctx context.Context, org, space string) (string, error) 
 		return "", err
 	}
 	return p.Client.First(ctx, "space "+space, "/v3/spaces?"+url.Values{"names": {space}, "organization_guids": {orgGUID}}.Encode())
-}
-
-func (p *Pusher) apply(ctx context.Context, space string, manifest []byte) error {
-	req, err := http.NewRequestWithContext(ctx, "POST", p.Client.URL("/v3/spaces/"+space+"/actions/apply_manifest"), bytes.NewReader(manifest))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/x-yaml")
-	res, err := p.Client.Send(req)
-	if err != nil {
-		return err
-	}
-	res.Body.Close()
-	return p.Client.Job(ctx, res.Header.Get("Location"))
 }
 
 // upload makes a package of the files and gives its GUID.

@@ -1,11 +1,9 @@
 package transfer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -168,21 +166,10 @@ func (c *copier) apply(ctx context.Context, space string, m map[string]any) erro
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.to.URL("/v3/spaces/"+space+"/actions/apply_manifest"), bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/x-yaml")
-	res, err := c.to.Send(req)
-	if err != nil {
-		return err
-	}
-	_, _ = io.Copy(io.Discard, res.Body)
-	res.Body.Close()
-	return c.to.Job(ctx, res.Header.Get("Location"))
+	return c.to.ApplyManifest(ctx, space, text)
 }
 
-// start starts the app there if it is started here, and waits for an instance. It gives what is to be told of it.
+// start starts the app if its original is started, and waits until its instances run. It returns what to say about them.
 func (c *copier) start(ctx context.Context, a app, guid string, b bits) (string, error) {
 	if a.State != started || c.Stopped || b.kind == none {
 		return ", stopped", nil

@@ -36,7 +36,7 @@ func (c *ImportCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	return (&copier{from: from, to: to, scope: c.scope, show: command.NewReport(e)}).run(e.Ctx)
+	return c.copy(e, from, to)
 }
 
 // ExportCmd is cupola export.
@@ -60,7 +60,7 @@ func (c *ExportCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	return (&copier{from: from, to: to, scope: c.scope, show: command.NewReport(e)}).run(e.Ctx)
+	return c.copy(e, from, to)
 }
 
 const help = "Each app is copied with its manifest (environment, processes, sidecars, health checks, routes, labels, bindings) and its files, into the org and space of the same names, which are " +
@@ -76,6 +76,11 @@ type scope struct {
 	Droplets bool     `help:"Copy droplets instead of staging the apps again. They need the same stack."`
 	Stopped  bool     `help:"Do not start the apps."`
 	DryRun   bool     `help:"Show what would be copied, and change nothing."`
+}
+
+// copy copies it.
+func (s scope) copy(e *command.Env, from, to *capi.Client) error {
+	return (&copier{from: from, to: to, scope: s, show: command.NewReport(e)}).run(e.Ctx)
 }
 
 // other is who calls the other Cloud Foundry.

@@ -45,7 +45,7 @@ func (c *copier) run(ctx context.Context) error {
 		return err
 	}
 	if c.Org != "" && len(orgs) == 0 {
-		return fmt.Errorf("there is no org %s at %s that this user sees", c.Org, c.from.API)
+		return fmt.Errorf("there is no org %s at %s, or this user may not see it", c.Org, c.from.API)
 	}
 	for _, org := range orgs {
 		if org.Name == systemOrg && c.Org == "" {
@@ -64,9 +64,9 @@ func (c *copier) sum() error {
 	case len(c.failed) > 0:
 		return fmt.Errorf("%d of %s failed: %s. Mend the causes, and run the command again", len(c.failed), command.Counted(len(c.failed)+c.copied, "app"), strings.Join(c.failed, ", "))
 	case c.spaces == 0:
-		return errors.New("there is no such space, or none that this user sees")
+		return errors.New("there is no such space, or this user may not see it")
 	case len(c.App) > 0 && c.copied == 0:
-		return errors.New("there is no such app, or none that this user sees")
+		return errors.New("there is no such app, or this user may not see it")
 	case c.DryRun:
 		c.show.Title("%s would be copied from %s to %s.", command.Counted(c.copied, "app"), c.from.API, c.to.API)
 	default:
@@ -211,7 +211,7 @@ func (c *copier) roles(ctx context.Context, of, guid, to string) error {
 	return ctx.Err()
 }
 
-// staff copies the roles of a space, and once those of its org.
+// staff copies the roles of a space, and with the first space those of the org.
 func (c *copier) staff(ctx context.Context, org, space named, to place) error {
 	if len(c.App) > 0 || c.DryRun {
 		return nil
