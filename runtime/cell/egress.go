@@ -125,9 +125,9 @@ func (r reach) policies(addresses map[*instance]netip.Addr, members map[string][
 		list, known := shared[key]
 		if !known {
 			list = slices.Concat(r.rules(i), r.inside(i.spec.PolicyGroup, members))
-		}
-		if _, ok := r.egress[key.egress]; ok && key.egress != "" {
-			shared[key] = list
+			if _, ok := r.egress[key.egress]; ok && key.egress != "" { // else the rules are the container's own
+				shared[key] = list
+			}
 		}
 		if others := egress[addresses[i]]; others != nil {
 			list = slices.Concat(others, list)
