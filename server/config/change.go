@@ -22,9 +22,7 @@ func (c *Current) Set(to Config) { c.last.Store(&to) }
 // Changes are the flags whose values differ between two configurations, sorted: those
 // that change while the daemon runs, and those that need a restart.
 func Changes(old, next *Config) (live, restart []string) {
-	was, is := map[string]any{"debug": old.Debug}, map[string]any{"debug": next.Debug}
-	values(reflect.ValueOf(old).Elem(), was)
-	values(reflect.ValueOf(next).Elem(), is)
+	was, is := values(old), values(next)
 	for name := range is {
 		switch {
 		case reflect.DeepEqual(was[name], is[name]):
@@ -40,16 +38,8 @@ func Changes(old, next *Config) (live, restart []string) {
 }
 
 // values are those of the flags, by name.
-func values(of reflect.Value, all map[string]any) {
-	for i := range of.NumField() {
-		field, v := of.Type().Field(i), of.Field(i)
-		_, embedded := field.Tag.Lookup("embed")
-		switch {
-		case field.Tag.Get("flag") == "-":
-		case v.Kind() == reflect.Struct && (embedded || field.Anonymous):
-			values(v, all)
-		default:
-			all[flagOf(field.Tag.Get("env"))] = v.Interface()
-		}
-	}
+func values(c *Config) map[string]any {
+	all := map[string]any{"debug": c.Debug}
+	eachFlag(reflect.ValueOf(c).Elem(), func(name string, _ reflect.StructField, v reflect.Value) { all[name] = v.Interface() })
+	return all
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -38,8 +37,7 @@ func TestChanges(t *testing.T) {
 
 // Each flag that is reloaded is one.
 func TestReloadableFlags(t *testing.T) {
-	all := map[string]any{"debug": nil}
-	values(reflect.ValueOf(Config{}), all)
+	all := values(&Config{})
 	for _, name := range Reloadable {
 		if _, ok := all[name]; !ok {
 			t.Errorf("there is no flag --%s", name)

@@ -22,29 +22,29 @@ const Hidden = "(set, not shown)"
 // it may be shown.
 func (c *Config) Redacted() map[string]any {
 	all := map[string]any{}
-	redact(reflect.ValueOf(c).Elem(), all)
-	return all
-}
-
-func redact(of reflect.Value, all map[string]any) {
-	for i := range of.NumField() {
-		field, v := of.Type().Field(i), of.Field(i)
-		tag := field.Tag
-		if tag.Get("flag") == "-" {
-			continue
-		}
-		_, embedded := tag.Lookup("embed")
-		if v.Kind() == reflect.Struct && (embedded || field.Anonymous) {
-			redact(v, all)
-			continue
-		}
-		name := flagOf(tag.Get("env"))
+	eachFlag(reflect.ValueOf(c).Elem(), func(name string, field reflect.StructField, v reflect.Value) {
 		switch {
 		case v.IsZero():
-		case isShown(name, field.Type, tag):
+		case isShown(name, field.Type, field.Tag):
 			all[name] = plain(v.Interface())
 		default:
 			all[name] = Hidden
+		}
+	})
+	return all
+}
+
+// eachFlag calls f with each flag of a configuration.
+func eachFlag(of reflect.Value, f func(name string, field reflect.StructField, v reflect.Value)) {
+	for i := range of.NumField() {
+		field, v := of.Type().Field(i), of.Field(i)
+		_, embedded := field.Tag.Lookup("embed")
+		switch {
+		case field.Tag.Get("flag") == "-":
+		case v.Kind() == reflect.Struct && (embedded || field.Anonymous):
+			eachFlag(v, f)
+		default:
+			f(flagOf(field.Tag.Get("env")), field, v)
 		}
 	}
 }
