@@ -30,6 +30,7 @@ export function login() {
 
 function messageOf(status, doc, text) {
   if (doc?.errors?.length) return new APIError(status, doc.errors.map(e => e.detail || e.title).join('\n'), doc.errors[0].title);
+  if (Array.isArray(doc)) return new APIError(status, doc.map(e => `${e.context}: ${e.description}`).join('\n')); // of the autoscaler
   const message = doc?.error_description || doc?.description || doc?.message || doc?.error || text.trim() || 'status ' + status;
   return new APIError(status, typeof message === 'string' ? message : JSON.stringify(message));
 }

@@ -58,6 +58,71 @@ export const tests = {
       .click();
     await page.getByRole('rowheader').nth(2).waitFor();
   },
+  async 'jobs: made with a schedule, run, its log, paused, deleted'(kit) {
+    const page = await kit.admin(kit.app('quiet', 'jobs'));
+    const button = name => page.getByRole('button', { name, exact: true });
+    const dialog = page.getByRole('dialog');
+    const field = name => dialog.getByRole('textbox', { name, exact: true });
+    await button('New job…').click();
+    await field('Name').fill('nightly');
+    await field('Command').fill('./noisy 0');
+    await field('Schedule').fill('30 25 * * *');
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    await dialog.getByRole('alert').waitFor(); // there is no hour 25
+    await dialog.getByText('The job is made; its schedule was refused').waitFor();
+    await field('Schedule').fill('30 2 1 1 *');
+    await field('Time zone').fill('Europe/Berlin');
+    await dialog.getByText('cupola jobs create').waitFor();
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'nightly' }) });
+    await row.getByText('CRON_TZ=Europe/Berlin 30 2 1 1 *').waitFor();
+    await row.getByText(/next \d{4}-(12-31|01-01)/).waitFor();
+    await button('History of nightly').click();
+    await page.getByText('It has not run yet.').waitFor();
+    await button('Run now: nightly').click();
+    await row.getByText('succeeded').waitFor();
+    await page
+      .getByRole('button', { name: /^Log of / })
+      .first()
+      .click();
+    await page.getByText('task ends').waitFor();
+    await kit.everywhere(page, 'jobs with a run');
+    await button('Pause nightly').click();
+    await row.getByText('paused').waitFor();
+    await button('Resume nightly').click();
+    await row.getByText(/next \d{4}/).waitFor();
+    await button('Delete CRON_TZ=Europe/Berlin 30 2 1 1 * of nightly…').click();
+    await dialog.getByRole('button', { name: 'Delete the schedule', exact: true }).click();
+    await row.getByText('when asked for').waitFor();
+    await button('Delete nightly…').click();
+    await dialog.getByRole('button', { name: 'Delete the job', exact: true }).click();
+    await page.getByText('This app has no jobs.').waitFor();
+  },
+  async 'autoscaling: a policy, what it did, and its end'(kit) {
+    const page = await kit.admin(kit.app('quiet', 'autoscaling'));
+    const dialog = page.getByRole('dialog');
+    const field = name => dialog.getByRole('textbox', { name, exact: true });
+    await page.getByRole('button', { name: 'Set a policy…', exact: true }).click();
+    const set = async policy => {
+      await field('Policy').fill(typeof policy === 'string' ? policy : JSON.stringify(policy));
+      if (typeof policy !== 'string') await dialog.getByRole('button', { name: 'Set the policy', exact: true }).click();
+    };
+    await set('{"instance_min_count": 2');
+    check(await dialog.getByRole('button', { name: 'Set the policy', exact: true }).isDisabled(), 'half of a policy can be set');
+    await set({ instance_min_count: 2, instance_max_count: 1 });
+    await dialog.getByText('(root): Must validate at least one schema').waitFor();
+    const always = { start_time: '00:00', end_time: '23:59', days_of_week: [1, 2, 3, 4, 5, 6, 7] };
+    const recurring_schedule = [{ ...always, instance_min_count: 2, instance_max_count: 3, initial_min_instance_count: 2 }];
+    const rule = { metric_type: 'throughput', operator: '>=', threshold: 5000, adjustment: '+1' };
+    await set({ instance_min_count: 1, instance_max_count: 3, scaling_rules: [rule], schedules: { timezone: 'UTC', recurring_schedule } });
+    await page.getByRole('rowheader', { name: 'throughput >= 5000' }).waitFor();
+    await page.getByRole('cell', { name: '1 → 2' }).waitFor({ timeout: 60000 }); // the schedule's time has begun
+    await kit.everywhere(page, 'autoscaling with a policy');
+    await page.getByRole('button', { name: 'Delete the policy…', exact: true }).click();
+    await dialog.getByRole('button', { name: 'Delete the policy', exact: true }).click();
+    await page.getByText('This app has no scaling policy.').waitFor();
+    await kit.api(page, 'POST', `/v3/apps/${kit.config.apps.quiet}/processes/web/actions/scale`, { instances: 1 });
+  },
   async 'terminal: a command'(kit) {
     const page = await kit.admin(kit.app('quiet', 'terminal'));
     await page.locator('.xterm-rows').waitFor();

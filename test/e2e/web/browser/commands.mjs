@@ -30,6 +30,15 @@ async function prepare(kit, page) {
   const idle = await kit.api(page, 'POST', '/v3/apps', { name: 'idle', relationships: { space: toOne(kit.config.space) } });
   await kit.api(page, 'PATCH', `/v3/apps/${noisy}/environment_variables`, { var: { NEWS: 'yes' } });
   await kit.api(page, 'POST', `/v3/apps/${noisy}/tasks`, { command: 'true', name: 'walked' });
+  const job = await kit.api(page, 'POST', '/jobs?app_guid=' + noisy, { name: 'walked', command: 'true' });
+  await kit.api(page, 'POST', `/jobs/${job.body.guid}/schedules`, { expression: '@yearly', enabled: true });
+  const policy = `/v1/apps/${noisy}/policy`;
+  const set = await kit.api(page, 'PUT', policy, {
+    instance_min_count: 1,
+    instance_max_count: 2,
+    scaling_rules: [{ metric_type: 'throughput', operator: '>=', threshold: 5000, adjustment: '+1' }],
+  });
+  check(job.status === 201 && set.status < 300, `${job.status} ${set.status} ${JSON.stringify(set.body)}`);
   const d = await kit.api(page, 'POST', '/v3/deployments', { strategy: 'canary', relationships: { app: toOne(noisy) } });
   check(idle.status === 201 && d.status === 201, `${idle.status} ${d.status} ${JSON.stringify(d.body)}`);
   return {
@@ -40,6 +49,8 @@ async function prepare(kit, page) {
       await until(done, 'the end of the deployment');
       await kit.api(page, 'PATCH', `/v3/apps/${noisy}/environment_variables`, { var: { NEWS: null } });
       await kit.api(page, 'DELETE', '/v3/apps/' + idle.body.guid);
+      await kit.api(page, 'DELETE', '/jobs/' + job.body.guid);
+      await kit.api(page, 'DELETE', policy);
     },
   };
 }

@@ -8,6 +8,8 @@ const roles = {
     sees: {
       '': ['Restart…', 'Stop…', 'Restage…', 'Delete quiet', 'Scale web'],
       tasks: ['Run a task…'],
+      jobs: ['New job…'],
+      autoscaling: ['Set a policy…'],
       routes: ['Map a route…'],
       environment: ['Set a variable…'],
     },
@@ -26,6 +28,8 @@ const roles = {
 const buttons = {
   '': ['Restart…', 'Stop…', 'Restage…', 'Delete quiet', 'Scale web'],
   tasks: ['Run a task…'],
+  jobs: ['New job…'],
+  autoscaling: ['Set a policy…'],
   routes: ['Map a route…'],
   environment: ['Set a variable…', 'Reveal values'],
 };

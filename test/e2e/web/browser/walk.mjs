@@ -16,6 +16,8 @@ export const appScreens = kit => {
     routes: [`/apps/${noisy}/routes`, 'tbody tr'],
     environment: [`/apps/${noisy}/environment`, 'tbody tr'],
     tasks: [`/apps/${noisy}/tasks`, '.empty .line, tbody tr'],
+    jobs: [`/apps/${noisy}/jobs`, 'tbody tr'],
+    autoscaling: [`/apps/${noisy}/autoscaling`, '.facts'],
     files: [`/apps/${noisy}/files`, '.note'],
     terminal: [`/apps/${noisy}/terminal`, '.xterm-rows'],
     events: [`/apps/${noisy}/events`, 'tbody tr'],
