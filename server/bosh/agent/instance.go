@@ -70,7 +70,8 @@ func (i Instance) desired(j *Job, p *Process) lrp.Desired {
 func (i Instance) show(run *lrp.RunInfo, j *Job, p *Process) {
 	limit(run, p)
 	if p.Monit != nil {
-		run.Volumes, run.Setup, run.Action = i.whole(j), j.prepared(), monit(j, p).Action()
+		i.showWhole(run, j)
+		run.Action = monit(j, p).Action()
 		return
 	}
 	run.Volumes, run.Setup, run.Action = i.mounts(j, p), i.setup(j, p), command(p).Action()

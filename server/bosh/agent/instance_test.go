@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -181,6 +182,40 @@ func TestUpgradeChangesNoSpec(t *testing.T) {
 	want := []lrp.Tree{{Path: "/var/vcap/jobs/web", Files: []lrp.File{{Path: "bin/run", Content: []byte("x"), Program: true}, {Path: "packages", Link: "/var/vcap/packages"}}}}
 	if diff := cmp.Diff(want, run.Trees); err != nil || diff != "" {
 		t.Error(err, diff)
+	}
+}
+
+// TestOtherJobs shows scripts and monit the directories of all jobs of the instance, as a machine of BOSH's does, and a process of bpm
+// its own job's alone.
+func TestOtherJobs(t *testing.T) {
+	i := instance(Process{})
+	i.Jobs = append(i.Jobs, Job{Name: "clock", Processes: []Process{{Monit: []contract.MonitCheck{{Name: "clock"}}}}}, Job{Name: "dns", Files: []lrp.File{{Path: "aliases"}}})
+	var seen []string
+	look := func(r lrp.RunInfo) {
+		for _, tree := range r.Trees {
+			seen = append(seen, tree.Path)
+		}
+		for _, v := range r.Volumes {
+			if strings.HasPrefix(v.Path, "/var/vcap/jobs/") {
+				seen = append(seen, v.Path+" on a disk")
+			}
+		}
+	}
+	script, err := i.Run(Call{Job: "nats", Script: PreStart})
+	if err != nil {
+		t.Fatal(err)
+	}
+	look(script)
+	for _, d := range i.Desired() { // nats, clock
+		look(d.RunInfo)
+	}
+	want := []string{
+		"/var/vcap/jobs/nats", "/var/vcap/jobs/dns", "/var/vcap/jobs/clock on a disk",
+		"/var/vcap/jobs/nats",
+		"/var/vcap/rendered/clock", "/var/vcap/jobs/nats", "/var/vcap/jobs/dns", "/var/vcap/jobs/clock on a disk",
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
 	}
 }
 

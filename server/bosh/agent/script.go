@@ -57,7 +57,7 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 	}
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, string(c.Script)}, "/")
 	if c.Process == "" {
-		run.Volumes, run.Setup = i.whole(j), j.prepared()
+		i.showWhole(&run, j)
 		run.Action = j.script(c).Action()
 		switch {
 		case c.Script == Drain:

@@ -46,17 +46,22 @@ func (i Instance) disks() map[string]string {
 	return all
 }
 
-// whole are all disks of the instance as a job's scripts see them: whole, as on a
-// machine of BOSH's.
-func (i Instance) whole(j *Job) (all []lrp.Volume) {
+// showWhole shows what a machine of BOSH's has: the disks whole, and the directories of all jobs of the instance. That of a job with
+// a monit file is on the ephemeral disk; it is written by the job's own containers.
+func (i Instance) showWhole(run *lrp.RunInfo, j *Job) {
 	disks := i.disks()
 	for _, at := range slices.Sorted(maps.Keys(disks)) {
-		all = append(all, lrp.Volume{Name: disks[at], Path: at})
+		run.Volumes = append(run.Volumes, lrp.Volume{Name: disks[at], Path: at})
 	}
-	if j.monitored() {
-		all = append(all, lrp.Volume{Name: i.data(), Path: bpm.JobDir(j.Name), Dir: "jobs/" + j.Name, Owner: "root"})
+	for n := range i.Jobs {
+		switch other := &i.Jobs[n]; {
+		case other.monitored():
+			run.Volumes = append(run.Volumes, lrp.Volume{Name: i.data(), Path: bpm.JobDir(other.Name), Dir: "jobs/" + other.Name, Owner: "root"})
+		case other.Name != j.Name:
+			run.Trees = append(run.Trees, lrp.Tree{Path: other.treeDir(), Files: other.tree()})
+		}
 	}
-	return all
+	run.Setup = j.prepared()
 }
 
 // mounts returns the parts of the disks that a process sees: bpm's directories

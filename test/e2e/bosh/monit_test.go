@@ -31,7 +31,7 @@ check process watcher
 set -e
 chown vcap:vcap /var/vcap/jobs/clock/config/*
 chmod -R 600 /var/vcap/jobs/clock/config/*
-sed -i s/rendered/prepared/ /var/vcap/jobs/clock/config/note
+sed -i s/rendered/$(cat /var/vcap/jobs/hints/config/hint)/ /var/vcap/jobs/clock/config/note # another job's file
 `
 	// clockDrain sees the processes, as on a virtual machine.
 	clockDrain = `#!/bin/bash
@@ -67,6 +67,9 @@ func (d *releaseDaemon) uploadClock(version, monit string) {
 		"jobs/clock/templates/drain":     clockDrain,
 		"jobs/clock/templates/ctl":       clockCtl,
 		"jobs/clock/templates/note.erb":  "rendered <%= p('note') %>\n",
+		"jobs/hints/monit":               "",
+		"jobs/hints/spec":                "name: hints\ntemplates: {hint: config/hint}\n",
+		"jobs/hints/templates/hint":      "prepared\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -83,7 +86,7 @@ func (d *releaseDaemon) uploadClock(version, monit string) {
 func clockOps(version, note string) []e2e.Doc {
 	return []e2e.Doc{
 		replace("/releases", []e2e.Doc{{"name": "clock", "version": version}}),
-		replace("/instance_groups/0/jobs", []e2e.Doc{{"name": "clock", "release": "clock", "properties": e2e.Doc{"note": note}}}),
+		replace("/instance_groups/0/jobs", []e2e.Doc{{"name": "clock", "release": "clock", "properties": e2e.Doc{"note": note}}, {"name": "hints", "release": "clock"}}),
 	}
 }
 
