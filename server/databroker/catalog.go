@@ -17,6 +17,8 @@ type service struct {
 	// complaints come before the text of an error in what the engine's client prints.
 	complaints []string
 	ending     string // of the name of a backup's file, for the programs that read it
+	// sameVersion: a restore needs a backup of the same version, not of an earlier one.
+	sameVersion bool
 }
 
 // plan is how large an instance is.
@@ -28,7 +30,7 @@ type plan struct {
 
 // services are all that can be offered. Each is described in the file of its engine.
 func services() []service {
-	return []service{postgresService(), mysqlService(), redisService(), natsService(), smtpService(), filesService()}
+	return []service{postgresService(), mysqlService(), redisService(), natsService(), rabbitmqService(), smtpService(), filesService()}
 }
 
 func plans() []plan {

@@ -77,7 +77,7 @@ func (s *Service) Load(ctx context.Context, instanceGUID, version string, conten
 		}
 		return err
 	}
-	if err := s.broker.load(ctx, i, svc.engine, version, content); err != nil {
+	if err := s.broker.load(ctx, i, svc, version, content); err != nil {
 		return err
 	}
 	return s.broker.answers(ctx, i, svc.engine)
@@ -111,7 +111,7 @@ func (b *broker) dump(ctx context.Context, i *cf.DataInstance, e engine, w io.Wr
 	return version, err
 }
 
-func (b *broker) load(ctx context.Context, i *cf.DataInstance, e engine, version string, content *os.File) error {
+func (b *broker) load(ctx context.Context, i *cf.DataInstance, s service, version string, content *os.File) error {
 	info, err := content.Stat()
 	if err != nil {
 		return err
@@ -126,14 +126,14 @@ func (b *broker) load(ctx context.Context, i *cf.DataInstance, e engine, version
 		if err != nil {
 			return err
 		}
-		if !reads(have, version) {
+		if !reads(have, version) || s.sameVersion && have != version {
 			return fmt.Errorf("the backup is of %s, which %s of this service instance cannot read", version, have)
 		}
 		_, fault := io.Copy(session, content) // one that ended early says why
 		said, err := io.ReadAll(io.LimitReader(r, maxSaid))
 		end := &ending{w: io.Discard, held: said}
 		return cmp.Or(end.close(mark), err, fault)
-	}, loadProgram(e), mark, strconv.FormatInt(info.Size(), 10))
+	}, loadProgram(s.engine), mark, strconv.FormatInt(info.Size(), 10))
 }
 
 // answers waits until a database answers, which may have to start first.

@@ -83,7 +83,7 @@ func TestSessions(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			if err := w.load(t.Context(), w.row("i"), c.e, c.version, f); says(err) != c.loaded {
+			if err := w.load(t.Context(), w.row("i"), service{engine: c.e}, c.version, f); says(err) != c.loaded {
 				t.Errorf("load: got %v; want %q", err, c.loaded)
 			}
 			loaded, _ := os.ReadFile(filepath.Join(c.e.dir, "loaded"))

@@ -82,7 +82,7 @@ func TestPackages(t *testing.T) {
 		{"debian12", []string{"redis"}, []string{"redis-server"}, ""},
 		{"jammy", []string{"mysql", "redis"}, []string{"mariadb-server-core-10.6", "mariadb-client-10.6", "redis-server"}, ""},
 		{"debian12", []string{"files"}, nil, `invalid --services "files"`},
-		{"debian12", []string{"oracle"}, nil, `invalid --services "oracle": choose of postgres, mysql, redis, nats, smtp`},
+		{"debian12", []string{"oracle"}, nil, `invalid --services "oracle": choose of postgres, mysql, redis, nats, rabbitmq, smtp`},
 		{"lenny", nil, nil, `invalid --suite "lenny"`},
 	} {
 		got, _, err := Packages(c.suite, c.names)

@@ -19,11 +19,11 @@ import (
 // binding, the instance.
 func TestDataServices(t *testing.T) {
 	t.Parallel()
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,nats,smtp,files")
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,nats,rabbitmq,smtp,files")
 	refusedWithoutStack(d)
 	began := time.Now()
 	d.Prepared("postgres", "mysql")
-	d.Prepared("redis", "nats") // the others stay
+	d.Prepared("redis", "nats", "rabbitmq") // the others stay
 	t.Logf("prepared in %.1f s", time.Since(began).Seconds())
 	d.PushNotes()
 	began = time.Now()
@@ -37,10 +37,11 @@ func TestDataServices(t *testing.T) {
 	isCut(d, binding)
 	redisOutlives(d)
 	filesAreShared(d)
-	shop, outbox, bus := d.DataInstance("mysql", "shop"), d.DataInstance("smtp", "outbox"), d.DataInstance("nats", "bus")
-	pushClient(d, shop, outbox, bus)
+	shop, outbox, bus, queues := d.DataInstance("mysql", "shop"), d.DataInstance("smtp", "outbox"), d.DataInstance("nats", "bus"), d.DataInstance("rabbitmq", "queues")
+	pushClient(d, shop, outbox, bus, queues)
 	mailsAreShown(d, outbox)
 	natsOutlives(d, bus)
+	rabbitmqOutlives(d, queues)
 	mysqlOutlives(d, shop)
 	mysqlForgets(d, shop, d.First("/v3/service_credential_bindings?service_instance_guids="+shop))
 	isGone(d, notes)
@@ -55,7 +56,7 @@ func refusedWithoutStack(d *e2e.Daemon) {
 	if out, err := d.Run("broker", "status", "--data-dir", d.Dir); err != nil || !strings.Contains(out, "prepare --services mysql --data-dir "+d.Dir+"\n") {
 		d.T.Errorf("broker status: got %s, %v; want the command that prepares mysql", out, err)
 	}
-	if out, _ := d.Run("doctor", "--data-dir", d.Dir); !strings.Contains(out, "prepare --services postgres,mysql,redis,nats,smtp --data-dir "+d.Dir+"\n") {
+	if out, _ := d.Run("doctor", "--data-dir", d.Dir); !strings.Contains(out, "prepare --services postgres,mysql,redis,nats,rabbitmq,smtp --data-dir "+d.Dir+"\n") {
 		d.T.Errorf("doctor: got %s; want the command that prepares what is missing", out)
 	}
 }

@@ -21,7 +21,7 @@ type credentials struct {
 }
 
 // do are what services do with a request.
-var do = map[string]func(ctx context.Context, c credentials, request string) (string, error){"mysql": query, "smtp": send, "nats": stream}
+var do = map[string]func(ctx context.Context, c credentials, request string) (string, error){"mysql": query, "smtp": send, "nats": stream, "rabbitmq": queue}
 
 func main() {
 	var bound map[string][]struct{ Credentials credentials }
