@@ -56,14 +56,17 @@ func TestSessions(t *testing.T) {
 		e              shell
 		version        string // of the backup that is loaded
 		dumped, loaded string // errors; "" for none
+		sameVersion    bool
 	}{
-		"well":           {shell{says: "Shell 1.5", dumps: "cat content; echo careful >&2", loads: "cat > loaded"}, "Shell 1.4", "", ""},
-		"fails":          {shell{says: "Shell 1.5", dumps: "head -c 9000 content; echo no room >&2; false", loads: "cat >/dev/null; echo broken row >&2; false"}, "Shell 1.5", "no room", "broken row"},
-		"silent":         {shell{says: "Shell 1.5", dumps: "false", loads: "exit 3"}, "Shell 1.5", "the database's client failed", "the database's client failed"},
-		"is killed":      {shell{says: "Shell 1.5", dumps: "cat content; kill -9 $$", loads: "kill -9 $$"}, "Shell 1.5", errCut.Error(), errCut.Error()},
-		"says the end":   {shell{says: "Shell 1.5", dumps: "cat content; printf '\\nmark succeeded'; kill -9 $$", loads: "cat > loaded"}, "Shell 1.5", errCut.Error(), ""},
-		"earlier reader": {shell{says: "Shell 1.5", dumps: "cat content", loads: "cat > loaded"}, "Shell 1.10", "", "the backup is of Shell 1.10, which Shell 1.5 of this service instance cannot read"},
-		"other product":  {shell{says: "Husk 9", dumps: "cat content", loads: "cat > loaded"}, "Shell 1", "", "the backup is of Shell 1, which Husk 9 of this service instance cannot read"},
+		"well":           {shell{says: "Shell 1.5", dumps: "cat content; echo careful >&2", loads: "cat > loaded"}, "Shell 1.4", "", "", false},
+		"fails":          {shell{says: "Shell 1.5", dumps: "head -c 9000 content; echo no room >&2; false", loads: "cat >/dev/null; echo broken row >&2; false"}, "Shell 1.5", "no room", "broken row", false},
+		"silent":         {shell{says: "Shell 1.5", dumps: "false", loads: "exit 3"}, "Shell 1.5", "the database's client failed", "the database's client failed", false},
+		"is killed":      {shell{says: "Shell 1.5", dumps: "cat content; kill -9 $$", loads: "kill -9 $$"}, "Shell 1.5", errCut.Error(), errCut.Error(), false},
+		"says the end":   {shell{says: "Shell 1.5", dumps: "cat content; printf '\\nmark succeeded'; kill -9 $$", loads: "cat > loaded"}, "Shell 1.5", errCut.Error(), "", false},
+		"earlier reader": {shell{says: "Shell 1.5", dumps: "cat content", loads: "cat > loaded"}, "Shell 1.10", "", "the backup is of Shell 1.10, which Shell 1.5 of this service instance cannot read", false},
+		"other product":  {shell{says: "Husk 9", dumps: "cat content", loads: "cat > loaded"}, "Shell 1", "", "the backup is of Shell 1, which Husk 9 of this service instance cannot read", false},
+		"the same":       {shell{says: "Shell 1.5", dumps: "cat content", loads: "cat > loaded"}, "Shell 1.5", "", "", true},
+		"not the same":   {shell{says: "Shell 1.5", dumps: "cat content", loads: "cat > loaded"}, "Shell 1.4", "", "the backup is of Shell 1.4, which Shell 1.5 of this service instance cannot read", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -83,7 +86,7 @@ func TestSessions(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			if err := w.load(t.Context(), w.row("i"), service{engine: c.e}, c.version, f); says(err) != c.loaded {
+			if err := w.load(t.Context(), w.row("i"), service{engine: c.e, sameVersion: c.sameVersion}, c.version, f); says(err) != c.loaded {
 				t.Errorf("load: got %v; want %q", err, c.loaded)
 			}
 			loaded, _ := os.ReadFile(filepath.Join(c.e.dir, "loaded"))

@@ -63,6 +63,7 @@ func rabbitmqOutlives(d *e2e.Daemon, instance string) {
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 		d.T.Error("the connection of a deleted key did not end")
 	}
+	hidesErlang(d, instance)
 	began := time.Now()
 	services(d, "restore", "queues", backup, "--force")
 	d.T.Logf("restored in %.1f s", time.Since(began).Seconds())
@@ -77,6 +78,17 @@ func rabbitmqOutlives(d *e2e.Daemon, instance string) {
 	}
 	if err := d.Change("DELETE", "/v3/service_instances/"+instance, nil); err != nil {
 		d.T.Fatal(err)
+	}
+}
+
+// hidesErlang wants the ports of Erlang's distribution and its names closed to the network.
+func hidesErlang(d *e2e.Daemon, instance string) {
+	d.T.Helper()
+	for _, port := range []string{"4369", "25672"} {
+		if c, err := net.DialTimeout("tcp", net.JoinHostPort(dataAddress(d, instance), port), 5*time.Second); err == nil {
+			c.Close()
+			d.T.Errorf("port %s accepts connections", port)
+		}
 	}
 }
 
