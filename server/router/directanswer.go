@@ -183,6 +183,9 @@ func (a *directAnswer) slowly() {
 	var until time.Time
 	if !a.begun {
 		until = a.x.sent.Add(a.router.config.Timeouts.ResponseHeader)
+		if soon := time.Now().Add(patience); until.Before(soon) { // this process did not run for a while, maybe since before it asked
+			until = soon
+		}
 	}
 	a.link.setDeadline(until)
 	tcp := a.link.tcp
