@@ -4,12 +4,14 @@ import (
 	"context"
 	"net"
 	"sync"
+	"time"
 )
 
 // dialer connects to instances, within the budget of connections to them.
 type dialer struct {
-	net.Dialer
-	gate *Gate
+	Timeout time.Duration
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	gate    *Gate
 	// relieve closes connections that are idle. Requests under way have the same
 	// budget, so that one which needs a connection finds it full only of idle
 	// ones.
@@ -51,12 +53,19 @@ func (t *turns) wait(ctx context.Context) (done func()) {
 // DialContext connects to an endpoint.
 func (d *dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	leave := d.enter()
-	conn, err := d.Dialer.DialContext(ctx, network, address)
+	conn, err := d.connect(ctx, network, address)
 	if err != nil {
 		leave()
 		return nil, err
 	}
 	return &backendConn{Conn: newQuickConn(conn), leave: leave}, nil
+}
+
+// connect connects to an endpoint, outside the budget.
+func (d *dialer) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
+	defer cancel()
+	return d.dial(ctx, network, address)
 }
 
 // enter counts a connection until leave is called.

@@ -17,13 +17,13 @@ func TestFewDialsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var under, most atomic.Int32
 		free := make(chan struct{})
-		d := &dialer{Dialer: net.Dialer{Timeout: time.Second}, gate: &Gate{}, relieve: func() {}}
-		d.ControlContext = func(context.Context, string, string, syscall.RawConn) error {
+		blocked := net.Dialer{ControlContext: func(context.Context, string, string, syscall.RawConn) error {
 			most.Store(max(most.Load(), under.Add(1)))
 			<-free
 			under.Add(-1)
 			return syscall.ECONNREFUSED
-		}
+		}}
+		d := &dialer{Timeout: time.Second, dial: blocked.DialContext, gate: &Gate{}, relieve: func() {}}
 		dial := d.inTurn().DialContext
 		var failed, all sync.WaitGroup
 		failed.Add(18)

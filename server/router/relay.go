@@ -66,7 +66,6 @@ func (p *Ports) rouse(live context.Context, number int) (done func()) {
 // is none.
 func (p *Ports) connect(live context.Context, number int) (*net.TCPConn, *endpoint) {
 	r := p.router
-	dialer := net.Dialer{Timeout: r.config.Timeouts.Dial}
 	var tried []*backend
 	for range r.config.MaxAttempts {
 		pool := r.index.Load().ports[number]
@@ -82,7 +81,7 @@ func (p *Ports) connect(live context.Context, number int) (*net.TCPConn, *endpoi
 			e.release()
 			continue
 		}
-		conn, err := dialer.DialContext(live, "tcp", e.Address)
+		conn, err := r.dialer.connect(live, "tcp", e.Address)
 		if app, isTCP := conn.(*net.TCPConn); err == nil && isTCP {
 			e.markUp()
 			return app, e

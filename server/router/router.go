@@ -38,6 +38,8 @@ type Config struct {
 	Gate *Gate
 	// Backends says how to speak TLS to instances; nil: the router does not.
 	Backends *BackendTLS
+	// Dial connects to an endpoint, by TCP; nil is a net.Dialer's.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// MaxAttempts is how many endpoints a request tries; 0 is 3 (gorouter).
 	MaxAttempts int
 	// EmptyPool is how long a route answers 503 after its last endpoint left. Then,
@@ -107,7 +109,10 @@ func New(c Config) *Router {
 	}
 	r := &Router{config: c, seal: newSeal(), requests: newInflight(), retired: map[backendKey]*backend{}, changed: make(chan struct{}, 1), dozes: map[string]*doze{}}
 	r.wake = func(context.Context, string) error { return nil }
-	r.dialer = &dialer{Dialer: net.Dialer{Timeout: c.Timeouts.Dial}, gate: c.Gate, relieve: r.closeIdle}
+	r.dialer = &dialer{Timeout: c.Timeouts.Dial, dial: c.Dial, gate: c.Gate, relieve: r.closeIdle}
+	if c.Dial == nil {
+		r.dialer.dial = (&net.Dialer{}).DialContext
+	}
 	r.forward = newForwarder(c)
 	r.index.Store(&index{})
 	return r
