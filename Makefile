@@ -74,7 +74,7 @@ runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 	@mkdir -p $(@D)
 	cmd/lifecycle/init/build $@
 
-runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch cmd/lifecycle/stage rootfs/unpack runtime/contract runtime/gitpack -name '*.go' 2>/dev/null) go.mod
+runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch cmd/lifecycle/stage rootfs/unpack runtime/contract runtime/gitpack runtime/tunnel runtime/fault -name '*.go' 2>/dev/null) go.mod
 	@mkdir -p $(@D)
 	CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
 

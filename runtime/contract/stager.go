@@ -6,6 +6,12 @@ import "time"
 // the daemon does that itself, step by step.
 const CommandStage = "stage"
 
+// Commands of Fetch in the pod of an agent: it waits for its end, and serves the daemon's tunnel on its standard streams.
+const (
+	CommandAgent  = "agent"
+	CommandTunnel = "tunnel"
+)
+
 // How the stager finds the daemon. It takes these out of the environment: what it starts does not see them.
 const (
 	EnvStagerURL   = "CUPOLA_STAGER_URL"   // below it are the plan, inputs and outputs of this one staging

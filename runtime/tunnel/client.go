@@ -145,7 +145,7 @@ func (c *Client) connection(ctx context.Context) (*http.ClientConn, error) {
 // begin opens the tunnel, after a while.
 func (c *Client) begin(a *attempt, after time.Duration) {
 	fault.Go("tunnel", func() {
-		time.Sleep(after)
+		<-time.After(after)
 		var conn *http.ClientConn
 		err := fault.Guard("tunnel", func() (err error) {
 			conn, err = c.open()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ type Cluster struct {
 	Context    string // "" is the current one
 	Namespace  string // "" is the context's
 	Zone       string // "" is DefaultZone
+	Tunnel     string // how its pods are reached; "" is TunnelAuto
 	Leaving    bool   `json:"-"` // --kubernetes does not name it any longer
 	Open       bool   `json:"-"` // it takes what does not require its name as a tag, too
 }
@@ -26,8 +28,15 @@ type Cluster struct {
 // InCluster stands for a kubeconfig where the daemon is a pod of the cluster: it has the rights of its service account.
 const InCluster = "in-cluster"
 
+// How the router reaches the pods of a cluster.
+const (
+	TunnelAuto   = "auto"   // at their addresses where these answer, else by the tunnel
+	TunnelAlways = "always" // by the tunnel
+	TunnelNever  = "never"  // at their addresses
+)
+
 // clusterHelp is the form of --kubernetes.
-const clusterHelp = "give NAME=KUBECONFIG, or NAME=in-cluster in a pod, and after commas context=, namespace= and zone="
+const clusterHelp = "give NAME=KUBECONFIG, or NAME=in-cluster in a pod, and after commas context=, namespace=, zone= and tunnel="
 
 // namePattern is that of names of cells that are labels of Kubernetes, too.
 var namePattern = pattern.Lazy(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
@@ -45,7 +54,7 @@ func ParseCluster(s string) (Cluster, error) {
 	}
 	for _, f := range fields[1:] {
 		key, value, _ := strings.Cut(f, "=")
-		to := map[string]*string{"context": &c.Context, "namespace": &c.Namespace, "zone": &c.Zone}[key]
+		to := map[string]*string{"context": &c.Context, "namespace": &c.Namespace, "zone": &c.Zone, "tunnel": &c.Tunnel}[key]
 		if to == nil || value == "" || *to != "" {
 			return c, fmt.Errorf("invalid --kubernetes %q: invalid %q; %s", s, f, clusterHelp)
 		}
@@ -53,6 +62,9 @@ func ParseCluster(s string) (Cluster, error) {
 	}
 	if c.Kubeconfig == InCluster && c.Context != "" {
 		return c, fmt.Errorf("invalid --kubernetes %q: in-cluster has no contexts: leave context= out", s)
+	}
+	if !slices.Contains([]string{"", TunnelAuto, TunnelAlways, TunnelNever}, c.Tunnel) {
+		return c, fmt.Errorf("invalid --kubernetes %q: invalid tunnel %q: give auto, always or never", s, c.Tunnel)
 	}
 	if c.Zone == "" {
 		c.Zone = DefaultZone
@@ -125,6 +137,9 @@ func (c *Config) checkClusters() error {
 		cluster.Open = c.None
 		if err == nil && taken[strings.ToLower(cluster.Name)] {
 			err = fmt.Errorf("invalid --kubernetes %q: another cell is named %s; give each its own name", s, cluster.Name)
+		}
+		if err == nil && cluster.Tunnel == TunnelAlways && c.KubernetesRegistry == "" {
+			err = fmt.Errorf("invalid --kubernetes %q: tunnel=always needs --kubernetes-registry, from which the node pulls the agent of the tunnel", s)
 		}
 		taken[strings.ToLower(cluster.Name)] = true
 		faults = append(faults, err)

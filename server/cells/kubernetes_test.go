@@ -13,12 +13,13 @@ func TestParseCluster(t *testing.T) {
 		"edge=/etc/kube": {Name: "edge", Kubeconfig: "/etc/kube", Zone: DefaultZone},
 		"edge=/etc/a=b,namespace=cf,zone=z2,context=x": {Name: "edge", Kubeconfig: "/etc/a=b", Namespace: "cf", Zone: "z2", Context: "x"},
 		"edge=in-cluster,namespace=cf":                 {Name: "edge", Kubeconfig: InCluster, Namespace: "cf", Zone: DefaultZone},
+		"edge=/etc/kube,tunnel=always":                 {Name: "edge", Kubeconfig: "/etc/kube", Zone: DefaultZone, Tunnel: TunnelAlways},
 	} {
 		if got, err := ParseCluster(text); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v; want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "edge", "edge=", "=/etc/kube", "-x=/k", "x-=/k", "a b=/k", "edge=/k,", "edge=/k,contxt=x", "edge=/k,context=", "edge=/k,context=a,context=b", "edge=/k,zone=a b", "edge=in-cluster,context=x"} {
+	for _, text := range []string{"", "edge", "edge=", "=/etc/kube", "-x=/k", "x-=/k", "a b=/k", "edge=/k,", "edge=/k,contxt=x", "edge=/k,context=", "edge=/k,context=a,context=b", "edge=/k,zone=a b", "edge=in-cluster,context=x", "edge=/k,tunnel=yes"} {
 		if c, err := ParseCluster(text); err == nil || !strings.HasPrefix(err.Error(), "invalid --kubernetes ") {
 			t.Errorf("%q: got %+v, %v; want an error that names the flag", text, c, err)
 		}

@@ -93,7 +93,7 @@ func (f *Faces) OpenRouter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.Router = router.New(router.Config{Backends: backends, Log: x.Log, AccessLog: f.accessed, DistrustForwarded: true, Services: x.Egress(), Gate: f.gate, EmptyPool: x.EmptyPool})
+	f.Router = router.New(router.Config{Backends: backends, Log: x.Log, AccessLog: f.accessed, DistrustForwarded: true, Services: x.Egress(), Gate: f.gate, Dial: f.Executor.Dial, EmptyPool: x.EmptyPool})
 	tcp := front.TCP{Address: x.TCP, Router: f.Router, Held: x.Listeners, Manager: x.Manager, Say: x.Logs.Router, Log: x.Log}
 	f.ports, f.tcpPorts = tcp.Open()
 	return nil

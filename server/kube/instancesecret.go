@@ -24,6 +24,9 @@ const (
 // SecretName names a Secret of an instance.
 func SecretName(guid, part string) string { return guid + "-" + part }
 
+// PullSecret names the Secret with the credentials of an image.
+func PullSecret(guid string) string { return SecretName(guid, pullPart) }
+
 // SecretNames are those that an instance may have.
 func SecretNames(r Record) (names []string) {
 	for n := range max(len(r.Sources), 1) {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/netip"
 	"slices"
 	"strings"
@@ -77,5 +78,34 @@ func TestReachGroups(t *testing.T) {
 	one, two := []lrp.EgressRule{{Protocol: "all", Destinations: []string{"10.0.0.1"}}}, []lrp.EgressRule{{Protocol: "all", Destinations: []string{"10.0.0.2"}}}
 	if a, b := ReachGroupsOf(lrp.RunInfo{Egress: one}), ReachGroupsOf(lrp.RunInfo{Egress: two}); a == b {
 		t.Errorf("pods with other rules are both in %v", a)
+	}
+}
+
+// TestAgents lets an agent connect to the pods of its cell alone, and these let it in.
+func TestAgents(t *testing.T) {
+	o := InstanceOptions{Cell: "edge", Owner: "me", Image: &PackedImage{Reference: "192.0.2.1:5443/droplets/x", Username: "edge", Password: "secret"}}
+	made, err := Agent(o)
+	if err != nil || !IsAgent(made.Pod) || made.Pod.Name() != AgentName(o) || AgentImage(made.Pod) != o.Image.Reference {
+		t.Fatalf("got %v, %v", made.Pod, err)
+	}
+	if len(made.Secrets) != 1 || made.Secrets[0].Name() != PullSecret(AgentName(o)) {
+		t.Errorf("got the Secrets %v", made.Secrets)
+	}
+	other := o
+	other.Cell = "core"
+	if AgentName(other) == AgentName(o) {
+		t.Error("agents of two cells have one name")
+	}
+	text, err := json.Marshal(Reach{Pods: o}.Agents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"egress":[{"to":[{"podSelector":{"matchLabels":{"cupola.dev/cell":"edge","cupola.dev/owner":"me"}}}]}],"podSelector":{"matchLabels":{"cupola.dev/agent":"true","cupola.dev/cell":"edge","cupola.dev/owner":"me"}},"policyTypes":["Egress"]`,
+		`"ingress":[{"from":[{"podSelector":{"matchLabels":{"cupola.dev/agent":"true","cupola.dev/cell":"edge","cupola.dev/owner":"me"}}}]}],"podSelector":{"matchExpressions":[{"key":"cupola.dev/agent","operator":"DoesNotExist"}]`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("got %s; want %s in it", text, want)
+		}
 	}
 }

@@ -4,7 +4,8 @@
 // resolver and proxies of that staging apply to the download. The daemon itself
 // connects to no buildpack's URL.
 //
-// Called as "fetch stage" it stages an app in a pod of a cluster (see package stage).
+// Called as "fetch stage" it stages an app in a pod of a cluster (see package stage); as "fetch agent" and "fetch tunnel" it is the
+// agent of a cluster's cell, by which the daemon reaches the cell's pods (see package tunnel).
 //
 // It is a program beside the lifecycle command because the git client would slow
 // down the start of every tool by a millisecond.
@@ -22,8 +23,15 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == contract.CommandStage {
-		os.Exit(stage.Main())
+	if len(os.Args) == 2 {
+		switch os.Args[1] {
+		case contract.CommandStage:
+			os.Exit(stage.Main())
+		case contract.CommandAgent:
+			os.Exit(agent())
+		case contract.CommandTunnel:
+			os.Exit(serveTunnel())
+		}
 	}
 	os.Exit(run(os.Args[1:]))
 }

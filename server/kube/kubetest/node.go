@@ -134,6 +134,27 @@ func newNode(t testing.TB) *Node {
 	return n
 }
 
+// Hide takes the route to the pods away: processes of this machine reach none at its address any longer, and pods reach nothing here.
+// (Without any route, the machine's default one would lead to who knows whom.)
+func (n *Node) Hide() {
+	n.t.Helper()
+	pods := fmt.Sprintf("10.177.%d.0/24", n.number)
+	for _, args := range [][]string{
+		{"route", "add", n.address(), "via", fmt.Sprintf("10.178.%d.2", n.number)}, // of the kubelet, for the API server
+		{"route", "replace", "unreachable", pods},
+	} {
+		if out, err := n.ip(args...); err != nil {
+			n.t.Fatal(out)
+		}
+	}
+	n.t.Cleanup(func() {
+		//nolint:usetesting // the test's context has ended
+		if out, err := exec.CommandContext(context.Background(), "ip", "route", "del", "unreachable", pods).CombinedOutput(); err != nil {
+			n.t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
 // Host is the address of this machine, as pods see it.
 func (n *Node) Host() string { return fmt.Sprintf("10.178.%d.1", n.number) }
 
@@ -162,7 +183,7 @@ func (n *Node) link() {
 	for _, args := range [][]string{
 		{"addr", "add", n.Host() + "/30", "dev", n.linkName()},
 		{"link", "set", n.linkName(), "up"},
-		{"route", "add", fmt.Sprintf("10.177.%d.0/24", n.number), "via", fmt.Sprintf("10.178.%d.2", n.number), "dev", n.linkName()},
+		{"route", "replace", fmt.Sprintf("10.177.%d.0/24", n.number), "via", fmt.Sprintf("10.178.%d.2", n.number), "dev", n.linkName()},
 	} {
 		if out, err := n.ip(args...); err != nil {
 			n.t.Fatal(out)

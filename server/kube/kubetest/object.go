@@ -108,6 +108,15 @@ func (p *Plane) Delete(version, kind string) {
 	}
 }
 
+// DeleteOne removes one object, at once.
+func (p *Plane) DeleteOne(version, kind, name string) {
+	p.t.Helper()
+	var now int64
+	if err := p.of(version, kind).Delete(p.t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // Trigger runs a CronJob as users do: kubectl create job --from=cronjob/…
 func (p *Plane) Trigger(cronJob kube.Object, name string) kube.Object {
 	p.t.Helper()

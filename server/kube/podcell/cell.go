@@ -12,11 +12,13 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cupola/rootfs/reference"
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
+	"cupola/runtime/tunnel"
 	"cupola/server/kube"
 	"cupola/server/kube/apply"
 )
@@ -41,6 +43,8 @@ type Config struct {
 	Dir      string   // how far logs were read; made 0700
 	Cluster  Cluster
 	Pulls    *Pulls // nil where the cluster runs images of other registries alone
+	// Tunnel says how pods are reached: one of cells' Tunnel…; "" is TunnelNever.
+	Tunnel string
 	// Addresses are those that the router connects from; nil: those of this machine.
 	Addresses func() []netip.Addr
 	// Logs, Events and Freed are as in cell.Config.
@@ -59,6 +63,11 @@ type Cell struct {
 	usage    usages
 	slots    chan struct{} // full of requests of instances
 	policies *policies
+	agent    *agent
+	tunnel   *tunnel.Client
+	places   sync.Map     // the containers' addresses → GUIDs
+	proven   atomic.Int64 // when a pod answered at its address last
+	deciding atomic.Bool  // how pods are reached
 
 	mu        sync.Mutex
 	ctx       context.Context // of Run; nil before it
@@ -87,7 +96,8 @@ func New(cfg Config) (*Cell, error) {
 		cfg.Addresses = addresses
 	}
 	c := &Cell{cfg: cfg, pods: kube.InstanceOptions{Cell: cfg.Presence.ID, Owner: cfg.Owner}, instances: map[string]*instance{}, nodes: map[string]kube.Room{}, slots: make(chan struct{}, maxAtOnce)}
-	c.policies = newPolicies(c)
+	c.policies, c.agent = newPolicies(c), newAgent(c)
+	c.tunnel = newTunnel(c)
 	if cfg.Pulls != nil {
 		cfg.Pulls.add(c)
 	}
@@ -103,8 +113,10 @@ func (c *Cell) Run(ctx context.Context) error {
 		_ = c.cfg.Cluster.Follow(ctx, apply.Following{Kind: "Node", Begin: func() {}, All: c.allNodes, Changed: c.node, Gone: c.nodeGone, Reached: c.nodesReached})
 	}))
 	c.running.Go(fault.Func("podcell", func() { c.policies.run(ctx) }))
+	c.running.Go(fault.Func("podcell", func() { c.agent.run(ctx) }))
 	err := c.cfg.Cluster.Follow(ctx, apply.Following{Kind: "Pod", Selector: c.pods.Selector(), Begin: c.begin, All: c.all, Changed: c.pod, Gone: c.gone, Reached: c.reach})
 	c.running.Wait()
+	c.tunnel.Close()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -258,12 +270,30 @@ func (c *Cell) launch(i *instance, live func(context.Context)) {
 	}
 	ctx := c.ctx
 	c.instances[i.guid] = i
+	c.agent.poke()
 	c.running.Go(fault.Func("podcell", func() {
 		if err := fault.Guard("podcell", func() error { live(ctx); return nil }); err != nil {
 			i.clear(ctx)
 			i.refuse(err)
 		}
 	}))
+}
+
+// inBackground lets f run beside the instances; ctx ends with Run.
+func (c *Cell) inBackground(f func(ctx context.Context)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx := c.ctx; ctx != nil && ctx.Err() == nil {
+		c.running.Go(fault.Func("podcell", func() { f(ctx) }))
+	}
+}
+
+// locate notes the address of an instance.
+func (c *Cell) locate(i *instance, ip string) {
+	if ip == "" {
+		return
+	}
+	c.places.Store(ip, i.guid)
 }
 
 // Stop ends a container. It returns at once. An unknown GUID is ignored.

@@ -31,6 +31,7 @@ func (c *Cell) begin() {
 // all takes a whole list of pods.
 func (c *Cell) all(pods []kube.Object) {
 	there, stay := map[string]bool{}, map[string]bool{}
+	c.agent.all(pods)
 	for _, o := range pods {
 		there[o.Name()], stay[o.Name()] = true, kube.Deleted(o).IsZero()
 		c.pod(o)
@@ -51,11 +52,16 @@ func (c *Cell) all(pods []kube.Object) {
 	c.forgetGone(c.guids()...)
 	c.removeLeft(left, stay)
 	c.policies.changed()
+	c.agent.poke()
 }
 
 // removeLeft removes the Secrets of pods that do not stay.
 func (c *Cell) removeLeft(left []string, stay map[string]bool) {
 	for _, name := range left {
+		if kube.SecretGUID(name) == kube.AgentName(c.pods) {
+			c.agent.mayHave()
+			continue
+		}
 		if stay[kube.SecretGUID(name)] {
 			continue
 		}
@@ -71,6 +77,10 @@ func (c *Cell) removeLeft(left []string, stay map[string]bool) {
 
 // pod takes a pod that is new, or other than before.
 func (c *Cell) pod(o kube.Object) {
+	if kube.IsAgent(o) {
+		c.agent.saw(o)
+		return
+	}
 	if i := c.instance(o.Name()); i != nil {
 		i.saw(o)
 		return
@@ -90,6 +100,11 @@ func (c *Cell) pod(o kube.Object) {
 
 // gone takes a pod that is there no longer.
 func (c *Cell) gone(o kube.Object) {
+	if kube.IsAgent(o) {
+		c.agent.saw(nil)
+		c.policies.changed()
+		return
+	}
 	if i := c.instance(o.Name()); i != nil {
 		i.wentAway()
 		c.forgetGone(i.guid)
@@ -110,6 +125,7 @@ func (c *Cell) forgetGone(guids ...string) {
 	for _, guid := range guids {
 		if i := c.instances[guid]; i != nil && i.isForgotten() {
 			delete(c.instances, guid)
+			c.agent.poke()
 		}
 	}
 }

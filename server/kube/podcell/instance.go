@@ -50,6 +50,7 @@ type instance struct {
 	// Of the goroutine alone.
 	removed bool   // the pod was asked to end
 	healthy bool   // it was running
+	reached bool   // it was tried how it is reached
 	waits   string // what was logged last
 }
 
@@ -375,12 +376,17 @@ func (i *instance) advance(s kube.InstanceState) {
 	if !s.StartedAt.IsZero() {
 		i.started = s.StartedAt
 	}
-	is := i.ready
+	is, address := i.ready, i.address
 	i.mu.Unlock()
+	i.cell.locate(i, address)
 	if s.Phase == lrp.PhaseRunning && !i.healthy {
 		i.healthy = true
 		i.logf("Cell %s successfully created container for instance %s", i.cell.pods.Cell, i.guid)
 		i.send(lrp.EventRunning)
+	}
+	if is && !i.reached {
+		i.reached = true
+		i.cell.decide(i, address)
 	}
 	switch {
 	case is && !was:
@@ -524,7 +530,10 @@ func (i *instance) done() {
 	}
 	i.mu.Lock()
 	i.over = true
+	address := i.address
 	i.mu.Unlock()
+	i.cell.places.CompareAndDelete(address, i.guid)
+	i.cell.agent.poke()
 	i.cell.forgetGone(i.guid)
 	i.cell.policies.release()
 	i.cell.freed()

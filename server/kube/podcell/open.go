@@ -1,6 +1,7 @@
 package podcell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,7 +18,7 @@ func Open(of cells.Cluster, cfg Config) (*Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Cluster, cfg.Presence = cluster, of.Presence()
+	cfg.Cluster, cfg.Presence, cfg.Tunnel = cluster, of.Presence(), cmp.Or(of.Tunnel, cells.TunnelAuto)
 	c, err := New(cfg)
 	if err == nil && !of.Leaving {
 		err = remember(cfg.Dir, of)

@@ -244,6 +244,31 @@ func (p *policies) before(ctx context.Context, i *instance) error {
 	return nil
 }
 
+// agentNeeds are the policies of the agent.
+func (p *policies) agentNeeds() []kube.Object { return kube.Reach{Pods: p.cell.pods}.Agents() }
+
+// agents makes the policies of the agent, before its pod.
+func (p *policies) agents(ctx context.Context) error {
+	select {
+	case p.changing <- struct{}{}:
+		defer func() { <-p.changing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for _, o := range p.agentNeeds() {
+		p.mu.Lock()
+		skip := p.blind || p.there[o.Name()]
+		p.mu.Unlock()
+		if skip {
+			continue
+		}
+		if err := p.make(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // make makes a policy, also in place of one that others have changed.
 func (p *policies) make(ctx context.Context, o kube.Object) error {
 	p.mu.Lock()
@@ -322,6 +347,14 @@ func (p *policies) compare() (missing []kube.Object, unwanted []string) {
 		seen[n] = true
 		for _, o := range p.needs(c) {
 			if !wanted[o.Name()] && !p.there[o.Name()] {
+				missing = append(missing, o)
+			}
+			wanted[o.Name()] = true
+		}
+	}
+	if p.cell.agent.wanted() || !p.cell.agent.none() {
+		for _, o := range p.agentNeeds() {
+			if !p.there[o.Name()] {
 				missing = append(missing, o)
 			}
 			wanted[o.Name()] = true

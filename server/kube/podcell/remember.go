@@ -73,7 +73,7 @@ func isGone(c cells.Cluster) bool {
 // forget notes that nothing is left on a cluster that the daemon is not given any longer.
 func (c *Cell) forget() {
 	file := filepath.Join(c.cfg.Dir, clusterFile)
-	if _, err := os.Stat(file); !c.cfg.Presence.Leaving || err != nil || !c.knows() || len(c.Containers()) > 0 || !c.policies.none() {
+	if _, err := os.Stat(file); !c.cfg.Presence.Leaving || err != nil || !c.knows() || len(c.Containers()) > 0 || !c.policies.none() || !c.agent.none() {
 		return
 	}
 	if err := os.Remove(file); err != nil {

@@ -21,6 +21,10 @@ func main() {
 	}
 	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ready") })
 	http.HandleFunc("/read", func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	http.HandleFunc("/back", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(body)
+	})
 	http.HandleFunc("/dial", dial)
 	http.HandleFunc("/fetch", fetch)
 	http.HandleFunc("/lookup", lookUp)

@@ -1,0 +1,133 @@
+package podcell
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"time"
+
+	"cupola/runtime/tunnel"
+	"cupola/server/cells"
+	"cupola/server/kube"
+)
+
+const (
+	directTime = time.Second // how long a pod may take to answer at its address, while it is not known whether pods do
+	provenTime = time.Minute // how long an answer shows that pods are reached at their addresses
+)
+
+// newTunnel is the tunnel of a cell, which its agent opens.
+func newTunnel(c *Cell) *tunnel.Client {
+	return &tunnel.Client{Open: c.agent.open,
+		Up: func() { c.cfg.Log.Info("tunnel into the cluster is open", "cell", c.pods.Cell) },
+		Down: func(err error) {
+			c.cfg.Log.Warn("there is no tunnel into the cluster: its pods are not reached", "cell", c.pods.Cell, "err", err)
+		}}
+}
+
+// At reports whether an address is that of a container of the cell.
+func (c *Cell) At(ip string) bool {
+	_, ok := c.places.Load(ip)
+	return ok
+}
+
+// Known reports whether the addresses of all pods are known.
+func (c *Cell) Known() bool { return c.knows() }
+
+// Dial connects to a port of a container: at its address, or by the tunnel.
+func (c *Cell) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	switch c.agent.mode {
+	case cells.TunnelAlways:
+		return c.dialTunnel(ctx, address)
+	case cells.TunnelNever:
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	c.agent.mu.Lock()
+	by := c.agent.by
+	c.agent.mu.Unlock()
+	if by {
+		conn, err := c.dialTunnel(ctx, address)
+		if errors.Is(err, tunnel.ErrDown) && ctx.Err() == nil {
+			if direct, directErr := c.dialDirect(ctx, network, address); directErr == nil {
+				c.useTunnel(false, err)
+				return direct, nil
+			}
+		}
+		return conn, err
+	}
+	conn, err := c.dialDirect(ctx, network, address)
+	if err == nil || c.provenAt(time.Now()) || ctx.Err() != nil {
+		return conn, err
+	}
+	c.agent.need()
+	if by, tunnelErr := c.dialTunnel(ctx, address); tunnelErr == nil {
+		c.useTunnel(true, err)
+		return by, nil
+	}
+	return nil, err
+}
+
+func (c *Cell) dialTunnel(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := c.tunnel.Dial(ctx, address)
+	if err != nil {
+		c.cfg.Log.Debug("connection by the tunnel failed", "cell", c.pods.Cell, "address", address, "err", err)
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err} // the router tries another instance
+	}
+	return conn, nil
+}
+
+// dialDirect connects to an address of a pod, and notes whether somebody answers.
+func (c *Cell) dialDirect(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{}
+	if !c.provenAt(time.Now()) {
+		dialer.Timeout = directTime
+	}
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err == nil { // who refuses may be a firewall
+		c.proven.Store(time.Now().UnixNano())
+	}
+	return conn, err
+}
+
+// provenAt reports whether a pod has answered at its address lately.
+func (c *Cell) provenAt(now time.Time) bool {
+	return now.Sub(time.Unix(0, c.proven.Load())) < provenTime
+}
+
+// useTunnel decides how pods are reached from now on.
+func (c *Cell) useTunnel(by bool, why error) {
+	c.agent.mu.Lock()
+	was := c.agent.by
+	c.agent.by = by
+	c.agent.mu.Unlock()
+	c.agent.poke()
+	switch {
+	case was == by:
+	case by:
+		c.cfg.Log.Info("pods of the cluster do not answer at their addresses: they are reached by the tunnel", "cell", c.pods.Cell, "err", why)
+	default:
+		c.cfg.Log.Info("pods of the cluster answer at their addresses: they are not reached by the tunnel", "cell", c.pods.Cell, "err", why)
+	}
+}
+
+// decide finds out how pods are reached as soon as there is one, before a request has to wait for that.
+func (c *Cell) decide(i *instance, ip string) {
+	c.agent.mu.Lock()
+	by := c.agent.by
+	c.agent.mu.Unlock()
+	i.mu.Lock()
+	at := kube.PortOf(i.pod)
+	i.mu.Unlock()
+	if by || c.agent.mode != cells.TunnelAuto || c.provenAt(time.Now()) || at == 0 || !c.deciding.CompareAndSwap(false, true) {
+		return
+	}
+	c.inBackground(func(ctx context.Context) {
+		defer c.deciding.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, attemptTime)
+		defer cancel()
+		if conn, err := c.Dial(ctx, "tcp", net.JoinHostPort(ip, strconv.FormatInt(at, 10))); err == nil {
+			_ = conn.Close()
+		}
+	})
+}
