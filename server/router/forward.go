@@ -50,6 +50,11 @@ func (f *forwarder) serve(x *exchange) {
 	req := x.request.WithContext(x)
 	if x.body != nil {
 		req.Body = x.body // of the copy alone: the server looks at its own, when 100-continue was expected
+		if req.ContentLength > 0 {
+			// Otherwise the server takes what is left of the body when the answer begins, and closes it: Transport, which may read
+			// on then, if only to see that the body has ended, breaks the answer off. (The end of chunks comes before the answer.)
+			_ = http.NewResponseController(x.ResponseWriter).EnableFullDuplex() // fails where it is not needed
+		}
 	}
 	f.proxy.ServeHTTP(x, req)
 }

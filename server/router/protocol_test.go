@@ -265,6 +265,42 @@ func TestExpectContinue(t *testing.T) {
 	}
 }
 
+// TestAnswerBeforeTheEndOfABody has an app answer while the client still sends. Neither waits for the other, and both get all.
+func TestAnswerBeforeTheEndOfABody(t *testing.T) {
+	s := newSite(t, Config{})
+	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		_ = rc.EnableFullDuplex()
+		_, _ = io.WriteString(w, "begun\n")
+		_ = rc.Flush()
+		n, err := io.Copy(io.Discard, r.Body)
+		fmt.Fprintln(w, n, err)
+	}))}})
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second)) // not reached but by a router that waits
+	from := bufio.NewReader(conn)
+	const size = 128 << 10
+	for range 2 {
+		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("x", size/2))
+		res, err := http.ReadResponse(from, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(res.Body)
+		if line, err := in.ReadString('\n'); line != "begun\n" {
+			t.Fatalf("got %q, %v before the body has ended", line, err)
+		}
+		_, _ = io.WriteString(conn, strings.Repeat("x", size/2))
+		if rest, err := io.ReadAll(in); string(rest) != fmt.Sprintln(size, nil) || err != nil {
+			t.Errorf("got %q, %v", rest, err)
+		}
+	}
+}
+
 func TestHTTP10(t *testing.T) {
 	s := newSite(t, Config{})
 	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, func(w http.ResponseWriter, r *http.Request) {

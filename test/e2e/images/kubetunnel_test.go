@@ -91,22 +91,19 @@ func sendsBack(t *testing.T, d *e2e.Daemon) {
 	d.Answers("probe", "ready")
 	sent := make([]byte, 1<<20)
 	_, _ = rand.Read(sent)
-	e2e.Eventually(t, kubetest.Patience, func() string { // some long answers to long requests break off on every cell
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+d.Addr+"/back", bytes.NewReader(sent))
-		if err != nil {
-			return err.Error()
-		}
-		req.Host = "probe.localhost"
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err.Error()
-		}
-		defer res.Body.Close()
-		if got, err := io.ReadAll(res.Body); err != nil || !bytes.Equal(got, sent) {
-			return fmt.Sprintf("got %s, %d bytes, %v; want the %d that were sent", res.Status, len(got), err, len(sent))
-		}
-		return ""
-	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+d.Addr+"/back", bytes.NewReader(sent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "probe.localhost"
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if got, err := io.ReadAll(res.Body); err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("got %s, %d bytes, %v; want the %d that were sent", res.Status, len(got), err, len(sent))
+	}
 	c, _, err := websocket.Dial(t.Context(), "ws://"+d.Addr+"/websocket", &websocket.DialOptions{Host: "probe.localhost"})
 	if err != nil {
 		t.Fatal(err)
