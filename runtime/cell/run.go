@@ -104,7 +104,7 @@ func (e runEnd) err(source string) error {
 		return failure{"process did not exit"}
 	case e.killed:
 		return errGrace
-	case e.cancelled:
+	case e.cancelled && !e.outOfMemory():
 		return errCancelled
 	}
 	if reasons := exitedWith(source, e.exit); reasons != nil {
@@ -112,6 +112,10 @@ func (e runEnd) err(source string) error {
 	}
 	return nil
 }
+
+// outOfMemory reports whether the kernel ended the process. It may do so just when the process is asked to end, because it was found
+// unhealthy: then this is why.
+func (e runEnd) outOfMemory() bool { return e.exit.OOM && e.exit.Code == 128+int(syscall.SIGKILL) }
 
 // await waits for the end of a process, and ends it when ctx does.
 func (p *performer) await(ctx context.Context, running running, stop []lrp.Signal) runEnd {

@@ -26,7 +26,7 @@ func TestJobSurvivesKill(t *testing.T) {
 		t.Fatalf("push: %v\n%s", err, out)
 	}
 	var job struct{ GUID string }
-	d.API("POST", "/jobs?app_guid="+d.App("hello-static"), e2e.Doc{"name": "beat", "command": "echo begun; sleep 10", "memory_in_mb": 32, "disk_in_mb": 64}, &job)
+	d.API("POST", "/jobs?app_guid="+d.App("hello-static"), e2e.Doc{"name": "beat", "command": "sleep 2; echo begun; sleep 10", "memory_in_mb": 32, "disk_in_mb": 64}, &job)
 	d.API("POST", "/jobs/"+job.GUID+"/schedules", e2e.Doc{"expression": "* * * * *"}, nil)
 	history := func() []run {
 		var list struct{ Resources []run }
@@ -46,7 +46,7 @@ func TestJobSurvivesKill(t *testing.T) {
 		return r
 	}
 	first := is(3*time.Minute, "the first run", func(r run) bool { return r.State == "RUNNING" })
-	d.Logged("hello-static", "begun") // a task whose container is not there yet would be lost
+	d.Logged("hello-static", "begun") // a task whose start is not recorded yet would be lost
 	d.Kill()
 	d.Start()
 	is(2*time.Minute, "its end", func(r run) bool { return r.GUID == first.GUID && r.State == "SUCCEEDED" })
