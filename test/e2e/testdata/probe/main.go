@@ -25,6 +25,7 @@ func main() {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = w.Write(body)
 	})
+	http.HandleFunc("/early", early)
 	http.HandleFunc("/dial", dial)
 	http.HandleFunc("/fetch", fetch)
 	http.HandleFunc("/lookup", lookUp)
@@ -55,6 +56,16 @@ func dial(w http.ResponseWriter, r *http.Request) {
 	}
 	c.Close()
 	fmt.Fprintln(w, "reached")
+}
+
+// early begins its answer before it reads the body.
+func early(w http.ResponseWriter, r *http.Request) {
+	rc := http.NewResponseController(w)
+	_ = rc.EnableFullDuplex()
+	fmt.Fprintln(w, "begun")
+	_ = rc.Flush()
+	n, err := io.Copy(io.Discard, r.Body)
+	fmt.Fprintln(w, n, err)
 }
 
 // echo sends a websocket's messages back.
