@@ -93,12 +93,14 @@ def main():
     server = Server((host, port), Handler)
     server.set_app(app)
 
-    def stop(*_):
-        # shutdown() waits for the loop that this handler interrupts, so it needs a thread of its own.
-        threading.Thread(target=server.shutdown).start()
+    def stop():
+        signal.sigwait(stops)
+        server.shutdown()
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    stops = {signal.SIGTERM, signal.SIGINT}
+    # Blocked, they wait until a thread takes them: no handler interrupts what holds a lock.
+    signal.pthread_sigmask(signal.SIG_BLOCK, stops)
+    threading.Thread(target=stop, daemon=True).start()
     print(f"{NAME}: instance {INDEX} listening on {host}:{port}", flush=True)
     server.serve_forever()
     print(f"{NAME}: instance {INDEX} stopping", flush=True)

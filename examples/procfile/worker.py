@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import threading
 import time
 
 from factors import sentence
@@ -12,16 +11,17 @@ from factors import sentence
 def main():
     index = os.environ.get("CF_INSTANCE_INDEX", "0")
     pause = float(os.environ.get("WORKER_SECONDS", "5"))
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stops = {signal.SIGTERM, signal.SIGINT}
+    # Blocked, they wait until sigtimedwait() takes them: no handler interrupts what holds a lock.
+    signal.pthread_sigmask(signal.SIG_BLOCK, stops)
 
     print(f"worker {index}: starting, one number every {pause:g} s", flush=True)
     done = 0
-    while not stop.is_set():
+    stopped = None
+    while not stopped:
         print(f"worker {index}: {sentence(int(time.time()))}", flush=True)
         done += 1
-        stop.wait(pause)
+        stopped = signal.sigtimedwait(stops, pause)
     print(f"worker {index}: stopped after {done} numbers", file=sys.stderr, flush=True)
 
 

@@ -155,13 +155,15 @@ def main():
     host, port = os.environ.get("VCAP_APP_HOST", "0.0.0.0"), int(os.environ.get("PORT", "8080"))
     server = Server((host, port))
 
-    def stop(*_):
+    def stop():
+        signal.sigwait(stops)
         server.stopping = True
-        # shutdown() waits for the loop that this handler interrupts, so it needs a thread of its own.
-        threading.Thread(target=server.shutdown).start()
+        server.shutdown()
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    stops = {signal.SIGTERM, signal.SIGINT}
+    # Blocked, they wait until a thread takes them: no handler interrupts what holds a lock.
+    signal.pthread_sigmask(signal.SIG_BLOCK, stops)
+    threading.Thread(target=stop, daemon=True).start()
     log(f"{NAME}: instance {INDEX} listening on {host}:{port}")
     server.serve_forever()
     log(f"{NAME}: instance {INDEX} stopping")
