@@ -114,7 +114,7 @@ test: ## run all that CI runs
 	@.ci/deps test
 	$(MAKE) build
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
-	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-web again:once-kube again:once-toolchains again:test-root test-unit' 'nice:lint once-systemd' || failed=1; \
+	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-web again:once-kube again:once-toolchains again:test-root' 'nice:lint nice:test-unit whole:once-systemd' || failed=1; \
 	  ! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . || { echo 'the tests leaked these'; failed=1; }; \
 	  exit $$failed
 
