@@ -74,12 +74,16 @@ func (d *daemon) openStore(ctx context.Context) (err error) {
 	if x.Store, err = x.Dir.Store(ctx); err != nil {
 		return err
 	}
-	x.Blobs, err = x.Dir.Blobs()
-	return err
+	if x.Blobs, err = x.Dir.Blobs(); err != nil {
+		return err
+	}
+	d.seeds = &seed.Seeds{Store: x.Store, Blobs: x.Blobs, DataDir: d.DataDir, Domain: d.Domain, Password: d.AdminPassword, Log: d.Log}
+	d.seeds.Begin(ctx)
+	return nil
 }
 
 func (d *daemon) openSeeds(ctx context.Context) error {
-	d.seeds = &seed.Seeds{Store: d.executor.Store, Blobs: d.executor.Blobs, Stacks: d.executor.Stacks.Rows, DataDir: d.DataDir, Domain: d.Domain, Password: d.AdminPassword, Log: d.Log}
+	d.seeds.Stacks = d.executor.Stacks.Rows
 	return d.seeds.Open(ctx)
 }
 

@@ -17,25 +17,26 @@ import (
 	"cupola/runtime/container/starter/program"
 )
 
-// newLaunchers readies the starter, which also enters containers, and for the kind
-// Launch the launcher.
-func newLaunchers(cfg Config) (start launcher, direct *launcher, err error) {
-	if start, err = newLauncher(cfg, program.Starter, cfg.Starter); err != nil {
-		return start, nil, err
+// newLaunchers are the starter, which also enters containers, and for the kind
+// Launch the launcher. They make this process the parent of what they start: a child
+// subreaper.
+func newLaunchers(cfg Config) (start, direct *launcher, err error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, nil, fmt.Errorf("become the parent of containers: %w", err)
 	}
+	start = newLauncher(cfg, program.Starter, cfg.Starter)
 	switch cfg.Kind {
 	case Runc:
 		return start, nil, nil
 	case "", Launch:
 	default:
-		return start, nil, fmt.Errorf("unknown container engine %q: want %s or %s", cfg.Kind, Runc, Launch)
+		return nil, nil, fmt.Errorf("unknown container engine %q: want %s or %s", cfg.Kind, Runc, Launch)
 	}
 	if err := CheckLaunch(); err != nil {
 		cfg.Log.Info("runc starts containers, which takes longer", "why", err)
 		return start, nil, nil
 	}
-	l, err := newLauncher(cfg, program.Launch, cfg.Launcher)
-	return start, &l, err
+	return start, newLauncher(cfg, program.Launch, cfg.Launcher), nil
 }
 
 // CheckLaunch reports why this machine cannot have an Engine of the kind Launch; such

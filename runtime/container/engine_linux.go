@@ -34,7 +34,7 @@ type Engine struct {
 	tree   cgroupTree
 	log    *slog.Logger
 	exits  *connector
-	start  launcher
+	start  *launcher
 	direct *launcher // starts containers' first processes without libcontainer; nil for a starter
 
 	mu     sync.Mutex

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -35,29 +36,35 @@ const answerMax = 1 << 20
 
 // launcher runs a program that starts containers.
 type launcher struct {
-	path    string
-	file    *os.File // that path leads to; nil where it is somebody else's
-	timeout time.Duration
-	log     *slog.Logger
+	name, dir string // of the embedded program, and where its copy may lie
+	timeout   time.Duration
+	log       *slog.Logger
+
+	mu   sync.Mutex
+	path string
+	file *os.File // that path leads to; nil where it is somebody else's
 }
 
-// newLauncher readies the program of that name, or the one at path, and makes this
-// process the parent of what the program starts: a child subreaper.
-func newLauncher(cfg Config, name, path string) (launcher, error) {
-	l := launcher{path: path, timeout: cmp.Or(cfg.StartTimeout, startTimeout), log: cfg.Log}
+// newLauncher runs the embedded program of that name, or the one at path.
+func newLauncher(cfg Config, name, path string) *launcher {
+	return &launcher{name: name, dir: cfg.Dir, path: path, timeout: cmp.Or(cfg.StartTimeout, startTimeout), log: cfg.Log}
+}
+
+// program is the path of the program, which is unpacked when it is first needed: it
+// would hold up the daemon's start.
+func (l *launcher) program() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.path == "" {
-		file, err := program.Open(name, cfg.Dir)
+		file, err := program.Open(l.name, l.dir)
 		if err != nil {
-			return l, err
+			return "", err
 		}
 		// Not by /proc/self: the child has put inherited files in this one's place
 		// when it executes it.
 		l.file, l.path = file, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file.Fd())
 	}
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return l, fmt.Errorf("become the parent of containers: %w", err)
-	}
-	return l, nil
+	return l.path, nil
 }
 
 // conversation asks a program for a process by the program's standard input and
@@ -76,7 +83,7 @@ func (s Stdio) inherited() [3]bool { return [3]bool{s.In != nil, s.Out != nil, s
 // started. On failure no process of the program is left, unless the kernel
 // cannot kill it. A start that has begun is not cancelled: its process may
 // already run; it is stopped like any other after the start.
-func (l launcher) launch(ctx context.Context, id string, stdio Stdio, files []*os.File, talk conversation) (*process, error) {
+func (l *launcher) launch(ctx context.Context, id string, stdio Stdio, files []*os.File, talk conversation) (*process, error) {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), l.timeout, fmt.Errorf("it did not start within %s", l.timeout))
 	defer cancel()
 	files = append([]*os.File{stdio.In, stdio.Out, stdio.Err}, files...)
@@ -117,12 +124,16 @@ func (l launcher) launch(ctx context.Context, id string, stdio Stdio, files []*o
 }
 
 // run runs the program to its end.
-func (l launcher) run(ctx context.Context, id string, files []*os.File, talk conversation) (*process, error) {
+func (l *launcher) run(ctx context.Context, id string, files []*os.File, talk conversation) (*process, error) {
 	// The kernel kills the starter when the thread that made it ends, as all do
 	// with the daemon: nothing goes on to start what the next one may remove.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, l.path)
+	path, err := l.program()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, path)
 	cmd.Args = []string{"cupola-starter:" + id} // shown by the container's init, too, until it executes its process
 	cmd.Env = []string{"GOTRACEBACK=single"}    // none of the daemon's
 	cmd.ExtraFiles = files

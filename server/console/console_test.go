@@ -42,8 +42,12 @@ func newSite(t *testing.T) *site {
 	t.Cleanup(func() { s.Close() })
 	guid := func(g string) cf.Resource { return cf.Resource{GUID: g} }
 	at := &site{store: s}
+	hash, err := uaa.AdminHash(t.Context(), s, "pw")
+	if err != nil {
+		t.Fatal(err)
+	}
 	at.write(t, func(tx *store.Tx) error {
-		if err := uaa.EnsureAdmin(tx, "pw"); err != nil {
+		if err := uaa.EnsureAdmin(tx, hash); err != nil {
 			return err
 		}
 		if err := store.Orgs.Insert(tx, &cf.Org{Resource: guid("org"), Name: "org"}); err != nil {

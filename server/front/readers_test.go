@@ -30,8 +30,12 @@ func logReaders(t *testing.T) Readers {
 		t.Fatal(err)
 	}
 	guid := func(g string) cf.Resource { return cf.Resource{GUID: g} }
+	hash, err := uaa.AdminHash(t.Context(), s, "pw")
+	if err != nil {
+		t.Fatal(err)
+	}
 	err = s.Write(t.Context(), func(tx *store.Tx) error {
-		if err := uaa.EnsureAdmin(tx, "pw"); err != nil {
+		if err := uaa.EnsureAdmin(tx, hash); err != nil {
 			return err
 		}
 		if err := store.Orgs.Insert(tx, &cf.Org{Resource: guid("org"), Name: "org"}); err != nil {

@@ -3,6 +3,7 @@ package loops
 import (
 	"crypto/x509"
 	"strings"
+	"sync"
 
 	"cupola/server/broker"
 	"cupola/server/executor"
@@ -20,19 +21,23 @@ func newBrokers(x *executor.Executor) (*broker.Loop, error) {
 }
 
 // brokerRoots are the authorities that certificates of brokers are trusted by:
-// the machine's, and the daemon's own, since a broker may be an app.
-func brokerRoots(x *executor.Executor) (*x509.CertPool, error) {
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
+// the machine's, and the daemon's own, since a broker may be an app. The machine's are
+// read for the first broker with TLS: they take longer than most else of a start.
+func brokerRoots(x *executor.Executor) (func() *x509.CertPool, error) {
+	var own []byte
+	if x.HTTPS != "off" {
+		ca, err := x.Dir.Authority()
+		if err != nil {
+			return nil, err
+		}
+		own = ca.Trust()
 	}
-	if x.HTTPS == "off" {
-		return roots, nil
-	}
-	ca, err := x.Dir.Authority()
-	if err != nil {
-		return nil, err
-	}
-	roots.AppendCertsFromPEM(ca.Trust())
-	return roots, nil
+	return sync.OnceValue(func() *x509.CertPool {
+		roots, err := x509.SystemCertPool()
+		if err != nil {
+			roots = x509.NewCertPool()
+		}
+		roots.AppendCertsFromPEM(own)
+		return roots
+	}), nil
 }

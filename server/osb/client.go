@@ -31,9 +31,9 @@ const (
 
 // Config is what a Client is made of; its zero value will do.
 type Config struct {
-	Timeout time.Duration  // of a request and its answer; 0 is 60 s
-	APIInfo string         // where brokers find the platform's API: X-Api-Info-Location
-	RootCAs *x509.CertPool // nil: the system's
+	Timeout time.Duration         // of a request and its answer; 0 is 60 s
+	APIInfo string                // where brokers find the platform's API: X-Api-Info-Location
+	RootCAs func() *x509.CertPool // asked for each connection; nil: the system's
 }
 
 // Client asks brokers. It is safe for concurrent use.
@@ -156,6 +156,9 @@ func (c *Client) transport(b Broker) *http.Transport {
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}
-	return &http.Transport{DialContext: dial, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
-		TLSClientConfig: &tls.Config{RootCAs: c.config.RootCAs, MinVersion: tls.VersionTLS12}}
+	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	if strings.HasPrefix(b.URL, "https:") && c.config.RootCAs != nil {
+		trust.RootCAs = c.config.RootCAs()
+	}
+	return &http.Transport{DialContext: dial, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSClientConfig: trust}
 }

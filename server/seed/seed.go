@@ -3,8 +3,10 @@ package seed
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
+	"cupola/runtime/fault"
 	"cupola/runtime/lifecycle"
 	"cupola/server/control/stacks"
 	"cupola/server/datadir"
@@ -28,6 +30,29 @@ type Seeds struct {
 	Log      *slog.Logger
 
 	late bool // the rows still have to be brought up to what this daemon offers
+
+	mu   sync.Mutex
+	hash string // of the admin's password, once it is known
+}
+
+// Begin begins with what takes Open long and needs nothing but the store: to compare the
+// admin's password with its hash. Open waits for it.
+func (s *Seeds) Begin(ctx context.Context) {
+	fault.Go("seed", func() { _, _ = s.adminHash(ctx) }) // Open tries again
+}
+
+func (s *Seeds) adminHash(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hash != "" {
+		return s.hash, nil
+	}
+	password, err := s.password()
+	if err != nil {
+		return "", err
+	}
+	s.hash, err = uaa.AdminHash(ctx, s.Store, password)
+	return s.hash, err
 }
 
 // Open makes them. A disk without room puts that off where an earlier daemon has
@@ -82,7 +107,7 @@ func (s *Seeds) Run(ctx context.Context) error {
 // system buildpacks, Cloud Foundry's default security groups, the domain, the
 // admin. At the first start it also makes an org and a space.
 func (s *Seeds) seed(ctx context.Context) error {
-	password, err := s.password()
+	hash, err := s.adminHash(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +117,7 @@ func (s *Seeds) seed(ctx context.Context) error {
 	}
 	return s.Store.Write(ctx, func(tx *store.Tx) error {
 		for _, step := range []func(*store.Tx) error{
-			func(tx *store.Tx) error { return uaa.EnsureAdmin(tx, password) },
+			func(tx *store.Tx) error { return uaa.EnsureAdmin(tx, hash) },
 			func(tx *store.Tx) error { return stacks.Offer(tx, s.Stacks()) },
 			func(tx *store.Tx) error { return stacks.OfferBuildpacks(tx, buildpacks) },
 			SecurityGroups, Quota, s.domains, firstPlace,

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/bcrypt"
 
 	"cupola/server/control/stacks"
 	"cupola/store"
@@ -47,30 +48,76 @@ func list[T any](tx *store.Tx, found *[]string, t *store.Table[T], name func(*T)
 	return err
 }
 
-// TestSeeds starts twice on a data directory: the rows are made once, without audit
-// events.
-func TestSeeds(t *testing.T) {
-	dir := t.TempDir()
+// open are the seeds of a daemon that starts on a directory, of the admin's password.
+func open(t *testing.T, s *store.Store, dir, password string) {
+	t.Helper()
+	blobs, err := blob.Open(filepath.Join(dir, "blobs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds := &Seeds{Store: s, Blobs: blobs, DataDir: dir, Domain: "apps.test", Password: password, Log: slog.New(slog.DiscardHandler),
+		Stacks: func() []stacks.System { return []stacks.System{{Name: "minifs", Default: true}} }}
+	seeds.Begin(t.Context())
+	if err := seeds.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newStore(t *testing.T, dir string) *store.Store {
+	t.Helper()
 	s, err := store.Open(store.Config{Dir: filepath.Join(dir, "db"), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	blobs, err := blob.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	seeds := &Seeds{Store: s, Blobs: blobs, DataDir: dir, Domain: "apps.test", Log: slog.New(slog.DiscardHandler),
-		Stacks: func() []stacks.System { return []stacks.System{{Name: "minifs", Default: true}} }}
+	return s
+}
+
+// TestSeeds starts twice on a data directory: the rows are made once, without audit
+// events.
+func TestSeeds(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir)
 	want := []string{"org cupola has a quota: true", "space dev, ssh true", "quota default 102400 1000 100 paid true",
 		"group public_networks 5 rules true true", "group dns 2 rules true true",
 		"domain apps.test internal false", "domain apps.internal internal true", "stack minifs default true"}
 	for range 2 {
-		if err := seeds.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		open(t, s, dir, "")
 		if d := cmp.Diff(want, rows(t, s)); d != "" {
 			t.Error(d)
 		}
+	}
+}
+
+// TestAdminPassword starts with passwords: the user admin has the configured one, else
+// the one of before, and its row is not written where that does not change.
+func TestAdminPassword(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir)
+	admin := func() (user *cf.User) {
+		err := s.Read(t.Context(), func(tx *store.Tx) (err error) {
+			user, err = store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {"admin"}}})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return user
+	}
+	var before string
+	for _, password := range []string{"", "given", "", "other"} {
+		open(t, s, dir, password)
+		kept, err := AdminPassword(dir)
+		if err != nil || password != "" && kept != password {
+			t.Fatalf("got %q, %v for %q", kept, err, password)
+		}
+		hash := admin().PasswordHash
+		if bcrypt.CompareHashAndPassword([]byte(hash), []byte(kept)) != nil {
+			t.Errorf("the user has another password than %q", kept)
+		}
+		if (hash == before) != (password == "" && before != "") {
+			t.Errorf("got hash %q after %q with %q", hash, before, password)
+		}
+		before = hash
 	}
 }

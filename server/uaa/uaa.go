@@ -164,22 +164,45 @@ func (u *UAA) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.mux.ServeHTTP(w, r.WithContext(store.As(r.Context(), "uaa")))
 }
 
-// EnsureAdmin makes the user admin, or gives it the password. The client admin
-// has the same secret.
-func EnsureAdmin(tx *store.Tx, password string) error {
-	admin, err := store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {"admin"}, "origins": {Origin}}})
+// findAdmin finds the user admin.
+func findAdmin(tx *store.Tx) (*cf.User, error) {
+	return store.Users.First(tx, store.Query{Where: map[string][]string{"usernames": {adminUser}, "origins": {Origin}}})
+}
+
+// AdminHash is a hash of the admin's password: the one that the user admin has, where it
+// is that password's. It takes bcrypt's time.
+func AdminHash(ctx context.Context, s *store.Store, password string) (string, error) {
+	var present string
+	err := s.Read(ctx, func(tx *store.Tx) error {
+		admin, err := findAdmin(tx)
+		if err == nil {
+			present = admin.PasswordHash
+		}
+		return err
+	})
+	if err != nil && !store.IsNotFound(err) {
+		return "", err
+	}
+	if bcrypt.CompareHashAndPassword([]byte(present), []byte(password)) == nil {
+		return present, nil
+	}
+	return hash(password)
+}
+
+// EnsureAdmin makes the user admin, or gives it the password of a hash. The client
+// admin has the same secret.
+func EnsureAdmin(tx *store.Tx, passwordHash string) error {
+	admin, err := findAdmin(tx)
 	if store.IsNotFound(err) {
 		admin, err = &cf.User{Username: "admin", Origin: Origin, Scopes: AdminScopes}, nil
 	}
 	if err != nil {
 		return err
 	}
-	if admin.GUID != "" && bcrypt.CompareHashAndPassword([]byte(admin.PasswordHash), []byte(password)) == nil {
+	if admin.PasswordHash == passwordHash {
 		return nil
 	}
-	if admin.PasswordHash, err = hash(password); err != nil {
-		return err
-	}
+	admin.PasswordHash = passwordHash
 	if admin.GUID == "" {
 		return store.Users.Insert(tx, admin)
 	}

@@ -24,7 +24,11 @@ func start(t *testing.T) (*UAA, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Write(context.Background(), func(tx *store.Tx) error { return EnsureAdmin(tx, "pw") }); err != nil {
+	hash, err := AdminHash(context.Background(), s, "pw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(context.Background(), func(tx *store.Tx) error { return EnsureAdmin(tx, hash) }); err != nil {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(u)
