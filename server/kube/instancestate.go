@@ -61,7 +61,9 @@ func StateOf(pod Object, r Record) InstanceState {
 		s.End = InstanceEnd{Source: r.Container.Log.Source, Code: -1, Message: strings.TrimPrefix(pod.Text("status", "reason")+": "+pod.Text("status", "message"), ": ")}
 	case healthy > 0 && healthy == len(statuses):
 		s.Phase = lrp.PhaseRunning
-		s.Ready = ready(pod)
+		// Not "Ready": after an outage of the API server the cluster takes that from all pods until their nodes report again,
+		// and pods of a node that does not answer are routed as Diego's suspect instances are, until they are replaced.
+		s.Ready = isTrue(pod, "ContainersReady")
 	case running > 0:
 		s.Phase = lrp.PhaseStarting
 	case len(statuses) == 0:
@@ -70,9 +72,10 @@ func StateOf(pod Object, r Record) InstanceState {
 	return s
 }
 
-func ready(o Object) bool {
+// isTrue reports whether an object has a condition.
+func isTrue(o Object, condition string) bool {
 	for _, c := range o.Items("status", "conditions") {
-		if c.Text("type") == "Ready" {
+		if c.Text("type") == condition {
 			return c.Text("status") == "True"
 		}
 	}
@@ -201,7 +204,7 @@ type Room struct {
 // RoomOf is what a node has for pods; none when it takes no new ones.
 func RoomOf(node Object) Room {
 	unschedulable, _ := node.Map("spec")["unschedulable"].(bool)
-	if unschedulable || !ready(node) {
+	if unschedulable || !isTrue(node, "Ready") {
 		return Room{}
 	}
 	at := node.Map("status", "allocatable")

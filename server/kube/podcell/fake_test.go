@@ -287,7 +287,7 @@ func (c *cluster) begins(pod string, started, ready bool) {
 	defer c.mu.Unlock()
 	c.set(pod, func(o kube.Object) {
 		o.Map("spec")["nodeName"] = "n"
-		o["status"] = doc{"phase": "Running", "podIP": "10.0.0.9", "conditions": []any{doc{"type": "Ready", "status": map[bool]string{true: "True", false: "False"}[ready]}},
+		o["status"] = doc{"phase": "Running", "podIP": "10.0.0.9", "conditions": []any{doc{"type": "ContainersReady", "status": map[bool]string{true: "True", false: "False"}[ready]}},
 			"containerStatuses": []any{doc{"name": "process", "started": started, "state": doc{"running": doc{"startedAt": time.Now().UTC().Format(time.RFC3339)}}}}}
 	})
 }
