@@ -56,7 +56,7 @@ func TestAppOnKubernetesCell(t *testing.T) {
 	d.ScaleTo("shop", 1)
 	n.Until("the pods of instances that were stopped are gone", func() bool { return len(n.List("v1", "Pod")) == 1 })
 	checkKills(t, d, n)
-	checkOutage(t, d, n)
+	checkOutage(t, d, n, registry+"/team/web:1")
 	taken := d.Running("shop", "web", 1)[0].InstanceGUID
 	n.Delete("v1", "Pod")
 	n.Until("the pod has a successor", func() bool {
@@ -181,56 +181,6 @@ func policiesOf(n *kubetest.Node) (all []map[string]any) {
 		all = append(all, o.Map("spec"))
 	}
 	return all
-}
-
-// checkKills kills the daemon while instances come and go: there is no pod without a row
-// after that, and no row without a pod.
-func checkKills(t *testing.T, d *e2e.Daemon, n *kubetest.Node) {
-	t.Helper()
-	scale := func(to int) {
-		d.API("POST", "/v3/apps/"+d.App("shop")+"/processes/web/actions/scale", e2e.Doc{"instances": to}, nil)
-	}
-	for _, to := range []int{3, 1, 2, 3, 1, 3} {
-		scale(to)
-		d.Kill()
-		d.Start()
-	}
-	want := e2e.GUIDs(d.Running("shop", "web", 3))
-	n.Until("the pods are those of the instances", func() bool {
-		return slices.Equal(slices.Sorted(slices.Values(podNames(n))), want) && len(n.List("v1", "Secret")) == len(want)
-	})
-	d.ScaleTo("shop", 1)
-	n.Until("the pods of instances that were stopped are gone", func() bool { return len(n.List("v1", "Pod")) == 1 })
-}
-
-// checkOutage stops the API server: the app is routed all the same, and what was asked for
-// meanwhile is done when it goes on.
-func checkOutage(t *testing.T, d *e2e.Daemon, n *kubetest.Node) {
-	t.Helper()
-	was := d.Running("shop", "web", 1)[0].InstanceGUID
-	resume := n.Pause("apiserver")
-	defer resume()
-	e2e.Eventually(t, kubetest.Patience, func() string {
-		out, err := d.Run("cells")
-		if err == nil && strings.Contains(out, "edge (unreachable)") {
-			return ""
-		}
-		return out
-	})
-	d.API("POST", "/v3/apps/"+d.App("shop")+"/processes/web/actions/scale", e2e.Doc{"instances": 2}, nil)
-	d.Answers("shop", was)
-	d.Kill()
-	d.Start()
-	d.Answers("shop", was)
-	resume()
-	e2e.Eventually(t, kubetest.Patience, func() string {
-		list := d.Stats("shop", "web")
-		if len(list) == 2 && list[0].State == "RUNNING" && list[1].State == "RUNNING" && slices.Contains(e2e.GUIDs(list), was) {
-			return ""
-		}
-		return fmt.Sprintf("the instances are %+v; want two, one of them %s", list, was)
-	})
-	d.ScaleTo("shop", 1)
 }
 
 // checkCrash runs an app whose process exits, until it is not started at once any longer.
