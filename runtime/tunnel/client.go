@@ -14,7 +14,7 @@ import (
 	"cupola/runtime/fault"
 )
 
-// ErrDown is of a connection that was not made because there is no tunnel.
+// ErrDown is why a connection could not be made: the tunnel is not open.
 var ErrDown = errors.New("there is no tunnel")
 
 // Client connects through a tunnel, which it opens when it is needed, and again when it ended.
@@ -88,8 +88,8 @@ func (c *Client) Dial(ctx context.Context, address string) (*net.TCPConn, error)
 	return near, nil
 }
 
-// carryUp carries what was written here. After the other end has closed the connection it is read to its end, so that what came
-// is not lost by a reset.
+// carryUp copies what the caller writes into the tunnel. After the other end has closed the connection it reads on for a while, and
+// discards that: the kernel resets a connection that is closed with unread data, and the caller could lose the end of the answer.
 func carryUp(from *net.TCPConn, to *io.PipeWriter) {
 	_, err := io.Copy(to, from)
 	if errors.Is(err, io.ErrClosedPipe) {
@@ -100,7 +100,7 @@ func carryUp(from *net.TCPConn, to *io.PipeWriter) {
 	_ = to.CloseWithError(err) // io.EOF of nil
 }
 
-// carryDown carries what the other end says, and closes the connection as it does: properly, or by a reset.
+// carryDown copies what comes out of the tunnel to the caller, and ends the connection as the other end did: by a close, or by a reset.
 func carryDown(to *net.TCPConn, from io.ReadCloser, end func()) {
 	defer end()
 	_, err := io.Copy(to, from)
@@ -205,7 +205,7 @@ func (c *Client) Close() {
 	}
 }
 
-// pair is a connection of this process with itself, of which others see a *net.TCPConn like that to any server.
+// pair connects this process to itself over the loopback, since callers need a *net.TCPConn.
 func pair(ctx context.Context) (near, far *net.TCPConn, err error) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

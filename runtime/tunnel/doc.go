@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Windows and pings of both ends. A connection whose receiver takes nothing holds up to maxAhead of the tunnel's window, which is
-// windowBytes in the direction of the served end: the others go on while few such do.
+// Flow control and pings. All connections to the end that serves share a window of windowBytes. One whose receiver does not read takes
+// up at most maxAhead of it, so that the others go on unless there are many such.
 const (
 	maxAhead    = 64 << 10
 	windowBytes = 4<<20 - 1
 	maxStreams  = 10_000
 	pingAfter   = 10 * time.Second // without a word of the other end
 	pingTime    = 10 * time.Second
-	dialTime    = 5 * time.Second // of one connection, at the served end
+	dialTime    = 5 * time.Second // of one connection, at the end that serves
 )
 
-// protocols has HTTP/2 without TLS alone: who carries the stream authenticates its ends.
+// protocols allows only HTTP/2 without TLS: whatever carries the stream authenticates both ends.
 func protocols() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetUnencryptedHTTP2(true)

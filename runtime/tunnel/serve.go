@@ -47,7 +47,7 @@ func (l *once) Accept() (net.Conn, error) {
 func (l *once) Close() error   { return nil }
 func (l *once) Addr() net.Addr { return address{} }
 
-// reachable refuses addresses that no pod has: those of this machine itself and of its link, where clouds tell their secrets.
+// reachable refuses addresses that no pod has: loopback and link-local ones. Cloud metadata services, which hand out credentials, are link-local.
 func reachable(text string) error {
 	a, err := netip.ParseAddrPort(text)
 	if err != nil {
@@ -103,7 +103,7 @@ func connect(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stuckTime is how long who was connected to may take nothing: it holds what others could send.
+// stuckTime is how long a pod may read nothing. What is sent to it meanwhile takes up the window that all connections share.
 const stuckTime = time.Minute
 
 // up carries what the client sends.

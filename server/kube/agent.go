@@ -19,8 +19,8 @@ func AgentName(o InstanceOptions) string {
 // AgentRunInfo is what an image of an agent is made of.
 func AgentRunInfo(rootFS string) lrp.RunInfo { return lrp.RunInfo{RootFS: rootFS, ResultFile: "none"} }
 
-// Agent renders the agent of a cell, of an image that has cupola's programs. It does nothing: the tunnel is a program that is run
-// in it.
+// Agent renders the agent of a cell, of an image that has cupola's programs. The pod's own process only waits: the
+// daemon runs the end of the tunnel that serves as a further program in it.
 func Agent(o InstanceOptions) (RenderedInstance, error) {
 	name := AgentName(o)
 	made, err := Instance(lrp.Container{GUID: name, Kind: lrp.KindTask, CellID: o.Cell, RunInfo: lrp.RunInfo{RootFS: "docker://" + o.Image.Reference,
