@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -95,6 +96,9 @@ func Refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
+// ErrNoLog is of a log that the cluster says it cannot give, other than for being busy.
+var ErrNoLog = errors.New("the cluster gives no log")
+
 // Logs are the lines of a pod's container from a time on, each after its own time, until the
 // container has ended. The caller closes them.
 func (c *Cluster) Logs(ctx context.Context, pod, container string, since time.Time) (io.ReadCloser, error) {
@@ -115,7 +119,11 @@ func (c *Cluster) Logs(ctx context.Context, pod, container string, since time.Ti
 	if res.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10))
 		_ = res.Body.Close()
-		return nil, fmt.Errorf("read the log of container %s of pod %s: %s: %s", container, pod, res.Status, text)
+		err := fmt.Errorf("read the log of container %s of pod %s: %s: %s", container, pod, res.Status, text)
+		if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
+			err = fmt.Errorf("%w: %w", ErrNoLog, err)
+		}
+		return nil, err
 	}
 	return res.Body, nil
 }

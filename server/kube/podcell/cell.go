@@ -293,7 +293,9 @@ func (c *Cell) locate(i *instance, ip string) {
 	if ip == "" {
 		return
 	}
-	c.places.Store(ip, i.guid)
+	if at, _ := c.places.Load(ip); at != i.guid { // most changes of a pod leave its address as it is
+		c.places.Store(ip, i.guid)
+	}
 }
 
 // Stop ends a container. It returns at once. An unknown GUID is ignored.

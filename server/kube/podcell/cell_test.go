@@ -2,6 +2,7 @@ package podcell
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/kube"
+	"cupola/server/kube/apply"
 )
 
 const guid = "i-1"
@@ -335,6 +337,52 @@ func TestLongLines(t *testing.T) {
 		got := w.take()
 		if !strings.Contains(got, "of an app") || strings.Count(got, "after it") != 1 || strings.Contains(got, "2000-01") {
 			t.Errorf("got %.100q … %q", got, got[max(0, len(got)-300):])
+		}
+	})
+}
+
+// TestMeasureAtOnce asks several slow nodes at once.
+func TestMeasureAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		c.slow = askTime
+		for _, pod := range []string{guid, "i-2", "i-3"} {
+			w.Start(container(pod))
+			synctest.Wait()
+			c.begins(pod, true, true)
+			c.mu.Lock()
+			c.set(pod, func(o kube.Object) { o.Map("spec")["nodeName"] = "node-of-" + pod })
+			c.mu.Unlock()
+		}
+		settle(time.Second)
+		began := time.Now()
+		if m := w.Measure(); len(m) != 1 || c.called("summary") != 3 || time.Since(began) != askTime {
+			t.Errorf("got %+v by %d questions after %v; want that of %s by 3 after %v", m, c.called("summary"), time.Since(began), guid, askTime)
+		}
+	})
+}
+
+// TestNoLog asks more and more rarely for a log that the cluster does not give, and at once when the pod ends.
+func TestNoLog(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		c.noLog = fmt.Errorf("%w: 500", apply.ErrNoLog)
+		w.Start(container(guid))
+		synctest.Wait()
+		c.begins(guid, true, true)
+		settle(time.Hour)
+		if n := c.called("log"); n < 60 || n > 72 {
+			t.Errorf("the log was asked for %d times in an hour; want once a minute", n)
+		}
+		if got := strings.Count(w.take(), "Output of instance i-1 is missing here"); got != 1 {
+			t.Errorf("the app was told so %d times; want once", got)
+		}
+		c.mu.Lock()
+		c.noLog = nil
+		c.mu.Unlock()
+		c.says(guid, "last words")
+		c.exits(guid, 0)
+		settle(time.Second)
+		if got := w.take(); !strings.Contains(got, "APP/PROC/WEB: last words") {
+			t.Errorf("got %s", got)
 		}
 	})
 }

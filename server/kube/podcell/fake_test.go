@@ -29,6 +29,7 @@ type cluster struct {
 	changes []chan func(apply.Following)      // to who follows pods or policies
 	logs    map[string]*podLog
 	down    error // of all requests
+	noLog   error // of logs
 	refuses error // of objects of the kind refused
 	refused string
 	hidden  error    // of lists of policies
@@ -36,6 +37,7 @@ type cluster struct {
 	events  []kube.Object
 	grace   map[string]time.Duration // of pods that were removed
 	calls   map[string]int
+	slow    time.Duration // of summaries
 }
 
 func newCluster() *cluster {
@@ -206,6 +208,7 @@ func (c *cluster) Events(context.Context, string) ([]kube.Object, error) {
 }
 
 func (c *cluster) Summary(context.Context, string) ([]byte, error) {
+	time.Sleep(c.slow)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls["summary"]++
@@ -240,6 +243,13 @@ type podLog struct {
 
 // Logs gives the lines that there are. The end of a container is that of its log.
 func (c *cluster) Logs(ctx context.Context, pod, _ string, _ time.Time) (io.ReadCloser, error) {
+	c.mu.Lock()
+	c.calls["log"]++
+	err := c.noLog
+	c.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 	r, w := io.Pipe()
 	go func() {
 		for n := 0; ctx.Err() == nil; {

@@ -16,6 +16,7 @@ import (
 	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/kube"
+	"cupola/server/kube/apply"
 )
 
 // output is what an instance's processes write: the cluster's log of each container. How far it
@@ -28,7 +29,7 @@ type output struct {
 
 	mu     sync.Mutex
 	readBy map[string]bool      // containers that are read
-	ended  bool                 // no more comes
+	over   chan struct{}        // closed when no more comes
 	read   map[string]time.Time // the time of the last line, by container
 	kept   time.Time
 }
@@ -58,12 +59,14 @@ func (o *output) follow(ctx context.Context, i *instance, s kube.InstanceState) 
 	if o.cancel == nil {
 		o.file = filepath.Join(i.cell.cfg.Dir, i.guid)
 		o.ctx, o.cancel = context.WithCancel(ctx)
-		o.readBy = map[string]bool{}
+		o.readBy, o.over = map[string]bool{}, make(chan struct{})
 		if o.read == nil {
 			o.read = map[string]time.Time{}
 		}
 	}
-	o.ended = o.ended || s.Phase == lrp.PhaseExited
+	if s.Phase == lrp.PhaseExited {
+		o.end()
+	}
 	for _, name := range s.Started {
 		if o.readBy[name] {
 			continue
@@ -76,8 +79,10 @@ func (o *output) follow(ctx context.Context, i *instance, s kube.InstanceState) 
 // drain waits until all was read of what has ended.
 func (o *output) drain() {
 	o.mu.Lock()
-	o.ended = true
 	cancel := o.cancel
+	if cancel != nil {
+		o.end()
+	}
 	o.mu.Unlock()
 	if cancel == nil {
 		return
@@ -105,10 +110,20 @@ func (o *output) remove() {
 	}
 }
 
+// end notes that no more comes. The caller has mu.
+func (o *output) end() {
+	if !o.isEnded() {
+		close(o.over)
+	}
+}
+
 func (o *output) isEnded() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.ended
+	select {
+	case <-o.over:
+		return true
+	default:
+		return false
+	}
 }
 
 func (o *output) until(container string) time.Time {
@@ -139,8 +154,11 @@ func (o *output) keep() {
 	}
 }
 
-// lastTries is how often the log of a container that has ended is asked for.
-const lastTries = 3
+const (
+	lastTries    = 3 // how often the log of a container that has ended is asked for
+	firstLogWait = 100 * time.Millisecond
+	maxLogWait   = time.Minute // between attempts to read a log that the cluster does not give
+)
 
 // readLog logs the lines of a container until it has ended.
 func (i *instance) readLog(ctx context.Context, container string) {
@@ -149,29 +167,46 @@ func (i *instance) readLog(ctx context.Context, container string) {
 		defer i.output.mu.Unlock()
 		i.output.keep()
 	}()
-	wait, more := 100*time.Millisecond, lastTries
+	wait, more := firstLogWait, lastTries
 	for ctx.Err() == nil {
+		began, over := time.Now(), i.output.over
 		ended := i.output.isEnded() // before it is read: what is read after the end is all
 		from, err := i.cell.cfg.Cluster.Logs(ctx, i.guid, container, i.output.until(container))
 		if err == nil {
 			var n int
 			n, err = i.readLines(from, container)
 			_ = from.Close()
-			if n > 0 {
-				wait = 100 * time.Millisecond
+			if n > 0 || time.Since(began) > drainTime {
+				wait = firstLogWait
 			}
 		}
 		if ended {
 			if more--; errors.Is(err, io.EOF) || more == 0 {
 				return
 			}
+			over = nil
 		}
 		select {
 		case <-ctx.Done():
+		case <-over:
+			wait = firstLogWait
+			continue
 		case <-time.After(wait):
 		}
-		wait = min(2*wait, drainTime)
+		wait = i.nextLogWait(wait, err)
 	}
+}
+
+// nextLogWait is the wait after another one that a log could not be read any further.
+func (i *instance) nextLogWait(wait time.Duration, err error) time.Duration {
+	if !errors.Is(err, apply.ErrNoLog) {
+		return min(2*wait, drainTime)
+	}
+	next := min(2*wait, maxLogWait)
+	if next == maxLogWait && wait < next {
+		i.errorf("Output of instance %s is missing here, and is asked for once a minute: %s", i.guid, err)
+	}
+	return next
 }
 
 // readLines logs the lines that were not logged before, and counts them.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cupola/runtime/cell"
+	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 	"cupola/server/kube"
 )
@@ -94,10 +95,33 @@ func (c *Cell) entitledCores(memoryMB int) float64 {
 
 // Measure is the usage of all containers that have started, of which their nodes tell.
 func (c *Cell) Measure() (all []cell.Measured) {
-	for _, i := range c.current() {
+	current := c.current()
+	c.askNodes(current)
+	for _, i := range current {
 		if s, ok := c.Stats(i.guid); ok && s.MemoryBytes > 0 {
 			all = append(all, cell.Measured{Stats: s, Log: i.logTarget(""), GUID: i.guid, LogRateLimit: i.spec.LogRateLimitByte, EntitledCPU: c.entitledCores(i.spec.MemoryMB)})
 		}
 	}
 	return all
+}
+
+// askNodes asks the nodes of instances what their pods use, many nodes at once: one that does not answer takes askTime.
+func (c *Cell) askNodes(of []*instance) {
+	nodes := map[string]bool{}
+	for _, i := range of {
+		i.mu.Lock()
+		nodes[kube.NodeOf(i.pod)] = true
+		i.mu.Unlock()
+	}
+	delete(nodes, "") // of pods that wait for one
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, maxAtOnce)
+	for node := range nodes {
+		slots <- struct{}{}
+		asking.Go(fault.Func("podcell", func() {
+			defer func() { <-slots }()
+			c.usage.of(c.cfg.Cluster, node, "")
+		}))
+	}
+	asking.Wait()
 }
