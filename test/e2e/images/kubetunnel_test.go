@@ -16,6 +16,7 @@ import (
 	"cupola/server/kube"
 	"cupola/server/kube/kubetest"
 	"cupola/test/e2e"
+	"cupola/test/loopback"
 )
 
 // TestAppOnKubernetesCellByTunnel reaches pods that have no route to this machine: with bodies of both directions, websockets, a TCP
@@ -25,8 +26,9 @@ func TestAppOnKubernetesCellByTunnel(t *testing.T) {
 	t.Parallel()
 	binary, n := e2e.NeedBinary(t), kubetest.StartNode(t)
 	account, registry := n.Account(), freeAddress(t, n.Host())
+	port := loopback.FreePorts(t, 1)[0]
 	flags := func(mode string) []string {
-		return []string{"--kubernetes", "edge=" + account + ",tunnel=" + mode, "--kubernetes-registry", registry}
+		return []string{"--tcp", fmt.Sprintf("127.0.0.1:%d", port), "--kubernetes", "edge=" + account + ",tunnel=" + mode, "--kubernetes-registry", registry}
 	}
 	d := e2e.StartDaemon(t, binary, flags("auto")...)
 	n.Trust(registry, filepath.Join(d.Dir, "ca.pem"))
@@ -43,9 +45,11 @@ func TestAppOnKubernetesCellByTunnel(t *testing.T) {
 	wasLogged(d, "they are reached by the tunnel")
 
 	d.Kill()
-	d.Flags = append(d.Flags[:len(d.Flags)-4], flags("always")...)
+	d.Flags = append(d.Flags[:len(d.Flags)-6], flags("always")...)
 	d.Start()
 	d.Answers("probe", "ready")
+	d.TCPRoute("probe", port)
+	e2e.Answers(t, port, "ready")
 	sendsBack(t, d)
 	for _, o := range agentsOf(n) {
 		n.DeleteOne("v1", "Pod", o.Name())
@@ -53,6 +57,7 @@ func TestAppOnKubernetesCellByTunnel(t *testing.T) {
 	d.Answers("probe", "ready")
 	wasLogged(d, "there is no tunnel into the cluster")
 	sendsBack(t, d)
+	e2e.Answers(t, port, "ready")
 	was := agentsOf(n)
 	d.Kill()
 	d.Start()
