@@ -138,6 +138,9 @@ type Cell struct {
 	// Unreachable says that it is not known what the cell has: it takes nothing new,
 	// and what the rows say of it holds until it is.
 	Unreachable bool
+	// Problem is why the cell is unreachable, or why requests do not reach what runs on it; "" if neither is so.
+	// Mend is what an operator does about it.
+	Problem, Mend string
 	// NoStaging says that the cell stages no apps.
 	NoStaging bool
 }

@@ -113,6 +113,12 @@ func carryDown(to *net.TCPConn, from io.ReadCloser, end func()) {
 	_ = to.Close()
 }
 
+// Connect opens the tunnel if it is not open.
+func (c *Client) Connect(ctx context.Context) error {
+	_, err := c.connection(ctx)
+	return err
+}
+
 // connection is that of the tunnel, once it is open.
 func (c *Client) connection(ctx context.Context) (*http.ClientConn, error) {
 	c.mu.Lock()

@@ -59,7 +59,7 @@ func Defaults() []Rule {
 		{Name: Overloaded, Severity: cf.AlertWarning, For: 10 * time.Minute, Enabled: true, Unit: "percent of the time", Threshold: 80,
 			Help: "Tasks wait for processors, memory or the disk for most of the time (the kernel's pressure of five minutes; without it, the load)."},
 		{Name: CellAbsent, Severity: cf.AlertCritical, For: 2 * time.Minute, Enabled: true,
-			Help: "A cell, such as a cluster, does not answer."},
+			Help: "A cell, such as a cluster, does not answer, or requests do not reach what runs on it."},
 		{Name: CertificateEnds, Severity: cf.AlertCritical, Enabled: true, Unit: "days left", Threshold: 14,
 			Help: "A certificate that was given for a domain, in files or by an ACME server ends soon."},
 		{Name: CertificateFails, Severity: cf.AlertWarning, For: 10 * time.Minute, Enabled: true,

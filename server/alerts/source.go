@@ -85,9 +85,14 @@ func gather(ctx context.Context, all []source, rules []Rule, now time.Time) (fou
 
 func (p *Parts) cells(context.Context, map[string]Rule, time.Time) (found []Finding, err error) {
 	for _, c := range p.Cells() {
-		if c.Unreachable {
-			found = append(found, Finding{Rule: CellAbsent, Subject: c.ID, Name: c.ID, Text: "The cell does not answer: what ran on it may go on, and nothing new is placed on it.", Mend: "cupola cells"})
+		text := "Requests do not reach what runs on the cell."
+		switch {
+		case c.Unreachable:
+			text = "The cell does not answer: what ran on it may go on, and nothing new is placed on it."
+		case c.Problem == "":
+			continue
 		}
+		found = append(found, Finding{Rule: CellAbsent, Subject: c.ID, Name: c.ID, Text: text, Mend: "cupola cells"})
 	}
 	return found, nil
 }

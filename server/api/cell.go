@@ -20,6 +20,8 @@ func viewCell(u lrp.CellUse) doc {
 		"used":        doc{"memory_mb": u.UsedMemoryMB, "disk_mb": u.UsedDiskMB, "containers": u.UsedContainers},
 		"leaving":     u.Leaving,
 		"unreachable": u.Unreachable,
+		"problem":     u.Problem,
+		"mend":        u.Mend,
 	}
 }
 

@@ -144,7 +144,7 @@ func TestCellsAndTags(t *testing.T) {
 	})
 	w.run(t, []step{
 		{method: "GET", path: "/v1/cells", status: 200, want: `[{"cell_id": "one", "tags": ["staging", "skynet"], "preloaded_rootfses": ["lucid64", "cflinuxfs2"], "rootfs_providers": ["docker"],
-			"capacity": {"memory_mb": 512, "disk_mb": 1024, "containers": 250}, "used": {"memory_mb": 64, "disk_mb": 128, "containers": 1}}, {"cell_id": "two"}]`},
+			"capacity": {"memory_mb": 512, "disk_mb": 1024, "containers": 250}, "used": {"memory_mb": 64, "disk_mb": 128, "containers": 1}, "problem": ""}, {"cell_id": "two", "problem": "there is no tunnel", "mend": "a route"}]`},
 		{method: "GET", path: "/v1/cells?include=instances", status: 200, want: `[{"cell_id": "one", "instances": [{"domain": "cf-apps", "process_guid": "process-1", "index": 2, "instance_guid": "i-1", "state": "RUNNING"}]}, {"cell_id": "two", "instances": []}]`},
 		{method: "GET", path: "/v1/tags", status: 200, want: `["skynet", "staging"]`},
 		{as: "space_developer", method: "GET", path: "/v1/cells", status: 403},

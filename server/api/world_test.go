@@ -184,7 +184,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		Platform: control.Platform{
 			Cells: func() []lrp.CellUse {
 				return []lrp.CellUse{{Cell: lrp.Cell{ID: "one", Tags: []string{"staging", "skynet"}, MemoryMB: 512, DiskMB: 1024, Containers: 250, RootFSes: []string{"lucid64", "cflinuxfs2"},
-					RootFSProviders: []string{"docker"}}, UsedMemoryMB: 64, UsedDiskMB: 128, UsedContainers: 1}, {Cell: lrp.Cell{ID: "two", Tags: []string{"Staging"}}}}
+					RootFSProviders: []string{"docker"}}, UsedMemoryMB: 64, UsedDiskMB: 128, UsedContainers: 1}, {Cell: lrp.Cell{ID: "two", Tags: []string{"Staging"}, Problem: "there is no tunnel", Mend: "a route"}}}
 			},
 			Note: func(string, string) {},
 			StackWarning: func(stack string) string {

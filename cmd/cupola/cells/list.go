@@ -32,6 +32,8 @@ type cellView struct {
 	Used        cellRoom `json:"used"`
 	Leaving     bool     `json:"leaving"`
 	Unreachable bool     `json:"unreachable"`
+	Problem     string   `json:"problem"` // "" of none
+	Mend        string   `json:"mend"`
 }
 
 type cellRoom struct {
@@ -71,7 +73,15 @@ func writeCells(w io.Writer, cells []cellView) error {
 			partText(c.Used.MemoryMB, c.Capacity.MemoryMB, sizeText), partText(c.Used.DiskMB, c.Capacity.DiskMB, sizeText),
 			partText(c.Used.Containers, c.Capacity.Containers, func(n int) string { return fmt.Sprint(n) }))
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, c := range cells {
+		if c.Problem != "" {
+			fmt.Fprintf(w, "\n%s: %s\n  %s\n", c.ID, c.Problem, c.Mend)
+		}
+	}
+	return nil
 }
 
 func listText(list []string) string {

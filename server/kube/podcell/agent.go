@@ -32,7 +32,10 @@ type agent struct {
 	pod    kube.Object   // nil of none
 	left   bool          // it may have a Secret in the cluster
 	change chan struct{} // closed when pod changes
-	waits  string        // what was logged last
+	waits  string        // why the pod does not run; it was logged
+	failed error         // of the last step
+	isOpen bool          // the tunnel
+	ended  error         // why it is not open; nil before it was needed
 }
 
 const (
@@ -117,6 +120,9 @@ func (a *agent) run(ctx context.Context) {
 	for {
 		var again <-chan time.Time
 		wait, err := a.step(ctx)
+		a.mu.Lock()
+		a.failed = err
+		a.mu.Unlock()
 		if err != nil && ctx.Err() == nil {
 			a.cell.cfg.Log.Warn("agent of the cluster's tunnel is not as it should be", "cell", a.cell.pods.Cell, "err", err)
 			wait = agentRetry
@@ -152,7 +158,10 @@ func (a *agent) step(ctx context.Context) (wait time.Duration, err error) {
 	a.mu.Unlock()
 	switch {
 	case wanted:
-		return agentTries, a.make(ctx, pod)
+		if err := a.make(ctx, pod); err != nil {
+			return 0, err
+		}
+		return a.connect(ctx, pod), nil
 	case idle.IsZero():
 		return 0, nil
 	case time.Since(idle) < agentRest && pod != nil:
@@ -193,6 +202,62 @@ func (a *agent) make(ctx context.Context, pod kube.Object) error {
 		}
 	}
 	return nil
+}
+
+// connect opens the tunnel as soon as the agent runs, before a request waits for it.
+func (a *agent) connect(ctx context.Context, pod kube.Object) (wait time.Duration) {
+	if pod == nil || kube.AgentEnded(pod) || !kube.AgentRuns(pod) {
+		return agentTries // or when the pod has changed
+	}
+	if a.cell.tunnel.Connect(ctx) != nil {
+		return agentRetry
+	}
+	return agentTries
+}
+
+// up notes that the tunnel is open.
+func (a *agent) up() {
+	a.mu.Lock()
+	a.isOpen, a.ended = true, nil
+	a.mu.Unlock()
+	a.cell.cfg.Log.Info("tunnel into the cluster is open", "cell", a.cell.pods.Cell)
+}
+
+// down notes that the tunnel has ended, or could not be opened.
+func (a *agent) down(err error) {
+	wanted := a.wanted()
+	a.mu.Lock()
+	known := a.ended != nil
+	a.isOpen, a.ended = false, nil
+	if wanted {
+		a.ended = err
+	}
+	a.mu.Unlock()
+	a.poke()
+	if wanted && !known {
+		a.cell.cfg.Log.Warn("there is no tunnel into the cluster: its pods are not reached", "cell", a.cell.pods.Cell, "err", err)
+	}
+}
+
+// problem is why requests do not reach the pods that are reached by the tunnel; "" while they do, or there are none.
+func (a *agent) problem() string {
+	wanted := a.wanted()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var why string
+	switch {
+	case !wanted || a.isOpen:
+		return ""
+	case a.failed != nil:
+		why = "its agent cannot be made: " + a.failed.Error()
+	case a.waits != "":
+		why = "its agent waits: " + a.waits
+	case a.ended != nil:
+		why = a.ended.Error()
+	default:
+		return ""
+	}
+	return "there is no tunnel into the cluster, so requests do not reach its pods: " + why
 }
 
 // tellWaits logs why the agent does not run.

@@ -73,6 +73,7 @@ type Cell struct {
 	ctx       context.Context // of Run; nil before it
 	known     bool            // the pods were listed
 	reached   bool            // the cluster answers
+	silence   error           // why it does not; nil if it does, or was not asked yet
 	lists     int             // lists of pods that were begun
 	left      []string        // Secrets of an earlier daemon; nil once they were looked at
 	instances map[string]*instance
@@ -127,7 +128,7 @@ func (c *Cell) Run(ctx context.Context) error {
 func (c *Cell) reach(ok bool, err error) {
 	c.mu.Lock()
 	changed := c.reached != ok
-	c.reached = ok
+	c.reached, c.silence = ok, err
 	c.mu.Unlock()
 	switch {
 	case !changed && !ok:
@@ -152,9 +153,16 @@ func (c *Cell) Presence() lrp.Cell {
 	if c.cfg.Pulls != nil {
 		p.RootFSes, p.NoStaging = c.cfg.Pulls.Stacks(), false
 	}
+	if p.Problem = c.agent.problem(); p.Problem != "" {
+		p.Mend = "'kubectl describe pod " + kube.AgentName(c.pods) + "' in the namespace of the cell; or give this machine a route to the pods"
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.Unreachable = !c.known || !c.reached
+	if p.Unreachable && c.silence != nil {
+		p.Problem = "the API server does not answer: " + c.silence.Error()
+		p.Mend = "let this machine reach it, with a kubeconfig that it accepts; 'cupola doctor' with the flags of serve tries that"
+	}
 	if c.blind {
 		p.MemoryMB, p.DiskMB, p.Containers = unknownRoom, unknownRoom, unknownRoom
 		return p

@@ -224,13 +224,13 @@ func TestUnreachable(t *testing.T) {
 		c.setDown(errors.New("no answer"))
 		w := run(t, c, dir)
 		settle(time.Second)
-		if !w.Presence().Unreachable {
-			t.Error("a cluster that never answered counts as reached")
+		if p := w.Presence(); !p.Unreachable || p.Problem != "the API server does not answer: no answer" || p.Mend == "" {
+			t.Errorf("a cluster that never answered is %+v", p)
 		}
 		c.setDown(nil)
 		settle(5 * time.Second)
-		if w.Presence().Unreachable {
-			t.Error("a cluster that answers counts as unreachable")
+		if p := w.Presence(); p.Unreachable || p.Problem+p.Mend != "" {
+			t.Errorf("a cluster that answers is %+v", p)
 		}
 		c.setDown(errors.New("no answer"))
 		w.Start(container(guid))

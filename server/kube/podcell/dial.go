@@ -19,11 +19,7 @@ const (
 
 // newTunnel is the tunnel of a cell, which its agent opens.
 func newTunnel(c *Cell) *tunnel.Client {
-	return &tunnel.Client{Open: c.agent.open,
-		Up: func() { c.cfg.Log.Info("tunnel into the cluster is open", "cell", c.pods.Cell) },
-		Down: func(err error) {
-			c.cfg.Log.Warn("there is no tunnel into the cluster: its pods are not reached", "cell", c.pods.Cell, "err", err)
-		}}
+	return &tunnel.Client{Open: c.agent.open, Up: c.agent.up, Down: c.agent.down}
 }
 
 // At reports whether an address is that of a container of the cell.

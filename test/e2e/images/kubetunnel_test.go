@@ -58,6 +58,7 @@ func TestAppOnKubernetesCellByTunnel(t *testing.T) {
 	wasLogged(d, "there is no tunnel into the cluster")
 	sendsBack(t, d)
 	e2e.Answers(t, port, "ready")
+	showsLoss(d, n)
 	was := agentsOf(n)
 	d.Kill()
 	d.Start()
@@ -73,6 +74,31 @@ func TestAppOnKubernetesCellByTunnel(t *testing.T) {
 	n.Until("nothing is left of the app and the agent", func() bool {
 		return len(n.List("v1", "Pod"))+len(n.List("v1", "Secret"))+len(policiesOf(n)) == 0
 	})
+}
+
+// showsLoss ends the tunnel, whose agent cannot be made again: the cells say so until it can.
+func showsLoss(d *e2e.Daemon, n *kubetest.Node) {
+	d.T.Helper()
+	resume := n.Pause("scheduler")
+	defer resume()
+	agent := agentsOf(n)[0].Name()
+	n.DeleteOne("v1", "Pod", agent)
+	lists := func(want bool, all ...string) {
+		d.T.Helper()
+		e2e.Eventually(d.T, kubetest.Patience, func() string {
+			out, err := d.Run("cells")
+			for _, text := range all {
+				if err != nil || strings.Contains(out, text) != want {
+					return fmt.Sprintf("%v, want %t of %q\n%s", err, want, text, out)
+				}
+			}
+			return ""
+		})
+	}
+	lists(true, "edge: there is no tunnel into the cluster, so requests do not reach its pods: ", "kubectl describe pod "+agent)
+	resume()
+	lists(false, "there is no tunnel", "kubectl describe")
+	d.Answers("probe", "ready")
 }
 
 // agentsOf are the agents' pods.

@@ -6,7 +6,7 @@ import { ofKind } from '../lib/operations.js';
 import { megabytes, quoted, count } from '../lib/format.js';
 import { isAdmin } from '../lib/roles.js';
 import { Link } from '../lib/router.js';
-import { Head, State, Section, Empty, Lines, Field, Check, Time } from '../parts/basic.js';
+import { Head, State, Section, Empty, Lines, Field, Check, Time, Problem } from '../parts/basic.js';
 import { Table, Waiting, useFilter } from '../parts/table.js';
 import { Meter } from '../parts/meter.js';
 import { open, confirm, Sheet } from '../parts/dialog.js';
@@ -44,6 +44,7 @@ function Cell({ cell: c }) {
         ${c.leaving && html`<${State} value="LEAVING" title="Its containers move to other cells" />`}
         ${c.unreachable && html`<${State} value="UNREACHABLE" title="What runs on it is left as it is" />`}
       </div>
+      <${Problem} error=${c.problem && { message: `${c.problem}\nTo mend it: ${c.mend}` }} />
       <${Meter}
         label="Memory"
         used=${c.used.memory_mb}
