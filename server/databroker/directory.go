@@ -7,8 +7,8 @@ import "strings"
 // again.
 type directory string
 
-// script is a program that runs a server to its end, by a command and the signal that it
-// ends well by. The directory is there already. A copy or a replacement is made whole
+// script is a program that runs a server to its end, by a command that is announced and the
+// signal that it ends well by. The directory is there already. A copy or a replacement is made whole
 // beside its place.
 func (d directory) script(command, signal string) string {
 	return d.named(`rm -rf {d}.dumped
@@ -37,8 +37,7 @@ func (d directory) dump() string {
 	return d.named(`cd ` + data + `
 rm -rf {d}.dumped
 touch {d}.wanted
-kill -TERM $(cat ` + serverPID + `)
-while [ -e {d}.wanted ]; do sleep 0.1; done
+` + stopUntilGone("{d}.wanted") + `
 [ -e {d}.copy ] || { echo "there is no room for a copy" >&2; exit 1; }
 mv {d}.copy {d}.dumped && tar -C {d}.dumped -cf - . && rm -rf {d}.dumped`)
 }
@@ -52,6 +51,17 @@ cat > {d}.new/tar && [ "$(stat -c %s {d}.new/tar)" = "$2" ] &&
 tar -C {d}.new/content -xf {d}.new/tar && rm {d}.new/tar && sync -f {d}.new &&
 mv {d}.new/content {d}.restored && sync -f . || { rm -rf {d}.new; exit 1; }
 rm -rf {d}.new
-kill -TERM $(cat ` + serverPID + `)
-while [ -e {d}.restored ]; do sleep 0.1; done`)
+` + stopUntilGone("{d}.restored"))
+}
+
+// stopUntilGone stops the server and waits until the script has removed a file. A server that is
+// just starting has written no ID yet. The file is looked for after the ID was read, so that the server
+// that starts once it is gone is never stopped.
+func stopUntilGone(file string) string {
+	return `while [ -e ` + file + ` ]; do
+  pid=$(cat ` + serverPID + ` 2>/dev/null)
+  { [ ! -e ` + file + ` ] || kill -TERM $pid 2>/dev/null; } && break
+  sleep 0.1
+done
+while [ -e ` + file + ` ]; do sleep 0.1; done`
 }

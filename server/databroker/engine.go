@@ -46,16 +46,24 @@ func (a access) url(scheme, path, query string) string {
 // done is what a client says once it has done all.
 const done = "all statements are done"
 
-// serverPID is a file that has the ID of the process that supervise runs.
+// serverPID is a file that has the ID of a server's process that is announced.
 const serverPID = "/tmp/server.pid"
+
+// announced is a command that writes its process's ID to serverPID, for programs that send it
+// signals. A shell does so that then becomes the server: the script's own child could
+// lose a signal, which it handles as the script does until it is another program.
+func announced(command string) string {
+	return "/bin/sh -c 'echo $$ > " + serverPID + "; exec " + command + "'"
+}
 
 // supervise is a part of a script that runs a command to its end. The shell stays, to turn
 // a TERM into the signal that the command ends well by; then stopped is set.
 func supervise(command, signal string) string {
-	return "code=0\n" + command + ` &
+	return "code=0\npid=\nrm -f " + serverPID + `
+trap 'stopped=yes; [ -z "$pid" ] || kill -` + signal + ` $pid || true' TERM
+` + command + ` &
 pid=$!
-echo $pid > ` + serverPID + `
-trap 'kill -` + signal + ` $pid; stopped=yes' TERM
+[ -z "${stopped:-}" ] || kill -` + signal + ` $pid || true
 wait $pid || code=$?
 [ -z "${stopped:-}" ] || { code=0; wait $pid || code=$?; }
 `

@@ -47,7 +47,7 @@ max_payload: 1MB
 jetstream { store_dir: "%s/jetstream", max_memory_store: %dMB, max_file_store: %dMB, $sync }
 END
 configure
-`, p.memoryMB*6/10, natsPort, data, p.memoryMB/4, p.volumeBytes>>20/3) + natsBox.script("nats-server -c "+data+"/nats.conf", "TERM")
+`, p.memoryMB*6/10, natsPort, data, p.memoryMB/4, p.volumeBytes>>20/3) + natsBox.script(announced("nats-server -c "+data+"/nats.conf"), "TERM")
 }
 
 func (nats) env(*cf.DataInstance) []lrp.EnvVar { return nil }

@@ -91,7 +91,7 @@ export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127
 listen() {
   for try in $(seq 600); do
     sleep 0.5
-    kill -0 $(cat ` + serverPID + `) || break
+    [ ! -e ` + serverPID + ` ] || kill -0 $(cat ` + serverPID + `) || break
     case $(ask <<END
 ` + rabbitUsers + fmt.Sprintf(`lists:any(fun(L) -> element(6, L) =:= %[1]d end, rabbit_networking:node_listeners(node())) orelse rabbit_networking:start_tcp_listener(%[1]d, 4),
 Ended, listens.
@@ -99,7 +99,7 @@ Ended, listens.
 ) in *listens*) [ -e made ] || { echo $version > made.new && sync made.new && mv made.new made && sync -f .; }; break ;; esac
   done
 }
-run() { listen & exec /usr/lib/rabbitmq/bin/rabbitmq-server; }
+run() { listen & exec ` + announced("/usr/lib/rabbitmq/bin/rabbitmq-server") + `; }
 ` + rabbitBox.script("run", "TERM")
 }
 

@@ -34,7 +34,7 @@ func smtpService() service {
 
 // script leaves two thirds of the disk to copies for backups.
 func (smtp) script(p plan) string {
-	return "set -eu\numask 077\nmkdir -p mails users\n" + smtpBox.script(fmt.Sprintf("%s serve %s 0.0.0.0:%d %d", smtpProgram, data, smtpPort, p.volumeBytes/3), "TERM")
+	return "set -eu\numask 077\nmkdir -p mails users\n" + smtpBox.script(announced(fmt.Sprintf("%s serve %s 0.0.0.0:%d %d", smtpProgram, data, smtpPort, p.volumeBytes/3)), "TERM")
 }
 
 func (smtp) env(*cf.DataInstance) []lrp.EnvVar { return nil }
