@@ -23,6 +23,7 @@ type Volumes interface {
 	Save(ctx context.Context, name string, within time.Duration, w io.Writer) error
 	Replace(ctx context.Context, name string, v volume.Spec, archive *os.File) error
 	Used(name string) (int64, error)
+	Read(name string, f func(*os.Root) error) error
 }
 
 // Config is what a broker is made of.
@@ -39,7 +40,9 @@ type Config struct {
 	Containers func() []lrp.ContainerStatus
 	// HasFile reports whether the stack is here and has a file that matches a pattern.
 	HasFile func(pattern string) bool
-	Log     *slog.Logger
+	// Temp makes a file without a name, on the file system of the volumes.
+	Temp func() (*os.File, error)
+	Log  *slog.Logger
 }
 
 // broker is the broker. run does what handler promises.

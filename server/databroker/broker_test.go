@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,7 @@ type world struct {
 	volumes map[string]int64
 	said    []string // statements that databases were given
 	refuses string   // what databases answer instead of doing it
+	files   string   // has a directory for each volume
 }
 
 func newWorld(t *testing.T) *world {
@@ -44,9 +46,10 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	w := &world{t: t, volumes: map[string]int64{}}
+	w := &world{t: t, volumes: map[string]int64{}, files: t.TempDir()}
 	w.broker = newBroker(Config{Store: s, Services: Names(), Username: "me", Password: "secret", Volumes: w, Attach: w.attach,
-		Containers: func() []lrp.ContainerStatus { return nil }, HasFile: func(string) bool { return true }})
+		Containers: func() []lrp.ContainerStatus { return nil }, HasFile: func(string) bool { return true },
+		Temp: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "") }})
 	return w
 }
 
@@ -76,6 +79,18 @@ func (w *world) Replace(_ context.Context, name string, _ volume.Spec, archive *
 	text, err := io.ReadAll(archive)
 	w.said = append(w.said, name+" is now "+string(text))
 	return err
+}
+
+func (w *world) Read(name string, f func(*os.Root) error) error {
+	dir := filepath.Join(w.files, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(root), root.Close())
 }
 
 func (w *world) Used(string) (int64, error) { return 1 << 20, nil }

@@ -22,6 +22,17 @@ const data = "/data"
 // recover first.
 const startTimeout = 5 * time.Minute
 
+// recoverTimeout is how long one may take that is restored to a point in time.
+const recoverTimeout = time.Hour
+
+// startTime is how long an instance may take to start, usually so long.
+func startTime(i *cf.DataInstance, usual time.Duration) time.Duration {
+	if parametersIn(i).Of != "" {
+		return recoverTimeout
+	}
+	return usual
+}
+
 // host is the name under which apps find an instance.
 func host(instanceGUID string) string { return strings.ToLower(instanceGUID) + "." + Zone }
 
@@ -36,7 +47,7 @@ func desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: lrp.RunInfo{
 		RootFS: "preloaded:" + Stack, Action: run.Action(),
 		Env:    append([]lrp.EnvVar{{Name: "PATH", Value: "/usr/local/bin:/usr/bin:/bin"}, {Name: "LANG", Value: "C.UTF-8"}}, s.engine.env(i)...),
-		Checks: lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: s.port, InvocationTimeout: 10 * time.Second, Failures: 3}}}, StartTimeout: startTimeout,
+		Checks: lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: s.port, InvocationTimeout: 10 * time.Second, Failures: 3}}}, StartTimeout: startTime(i, startTimeout),
 		MemoryMB: p.memoryMB, DiskMB: rootMB, CPUWeight: cpuWeight, LogRateLimitByte: -1, Ports: []uint16{s.port},
 		Volumes:     []lrp.Volume{{Name: i.GUID, Path: data, Exclusive: true}},
 		PolicyGroup: i.GUID, Log: lrp.LogTarget{GUID: i.GUID, Source: "SERVICE/" + strings.ToUpper(s.name)},

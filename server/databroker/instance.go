@@ -3,6 +3,7 @@ package databroker
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"time"
 
@@ -27,13 +28,20 @@ func (b *broker) provision(r *http.Request) (a answer, err error) {
 		return a, refuse(http.StatusBadRequest, "the catalog has no service %q with a plan %q", q.ServiceID, q.PlanID)
 	case !guidRule().MatchString(guid):
 		return a, refuse(http.StatusBadRequest, "the instance's id is no GUID")
-	case len(q.Parameters) > 0:
-		return a, refuse(http.StatusBadRequest, "%s takes no parameters", s.name)
 	case !b.prepared(s):
 		return a, refuse(http.StatusBadRequest, "%s is not prepared: an operator adds it to the stack %q with '%s'", s.name, Stack, PrepareCommand(s.name))
 	}
 	if err := acceptsAsync(r); err != nil {
 		return a, err
+	}
+	want, err := s.parametersOf(q)
+	if err != nil {
+		return a, err
+	}
+	if old, err := b.instance(r); err != nil || old == nil {
+		if err := errors.Join(err, b.checkSource(r.Context(), s, p, q, want)); err != nil {
+			return a, err
+		}
 	}
 	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
 		old, err := named(tx, store.DataInstances, guid)
@@ -63,7 +71,7 @@ func provisioned(i *cf.DataInstance, q request) (answer, error) {
 	return answer{http.StatusAccepted, object{"operation": "provision"}}, nil
 }
 
-// update changes nothing: no offering says that its plans can be changed.
+// update enables or disables point-in-time recovery. No offering says that its plans can be changed.
 func (b *broker) update(r *http.Request) (a answer, err error) {
 	q, err := decode(r)
 	if err != nil {
@@ -78,10 +86,33 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 	case i.State != cf.DataReady:
 		return a, errBusy
 	}
-	if s, p, ok := known(i); ok && (q.PlanID != "" && q.PlanID != s.planID(p) || len(q.Parameters) > 0) {
-		return a, refuse(http.StatusUnprocessableEntity, "an instance keeps its plan, and takes no parameters")
+	s, p, ok := known(i)
+	if !ok || q.PlanID != "" && q.PlanID != s.planID(p) {
+		return a, refuse(http.StatusUnprocessableEntity, "an instance keeps its plan")
 	}
-	return answer{http.StatusOK, object{}}, nil
+	want, err := s.parametersOf(q)
+	switch {
+	case err != nil:
+		return a, err
+	case want.Of != "":
+		return a, refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_of: only a new instance can be restored to a point in time")
+	case want.Recovery != nil:
+		err = b.changeRecovery(r.Context(), i, *want.Recovery)
+	}
+	return answer{http.StatusOK, object{}}, err
+}
+
+// changeRecovery has its turn for setRecovery.
+func (b *broker) changeRecovery(ctx context.Context, i *cf.DataInstance, enabled bool) error {
+	release, err := b.turn(ctx, i.GUID)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := b.setRecovery(ctx, i, enabled); err != nil {
+		return refuse(http.StatusUnprocessableEntity, "point_in_time_recovery could not be changed: %v", err)
+	}
+	return nil
 }
 
 // instance reads the instance that the request names; nil where there is none.

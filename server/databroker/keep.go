@@ -98,6 +98,15 @@ func (k *keeper) makeVolume(ctx context.Context, i *cf.DataInstance) error {
 	if err := k.Volumes.Create(i.GUID, volumeOf(s, p)); err != nil {
 		return errors.Join(err, k.become(ctx, i, cf.DataFailed, "there is no room for its volume"))
 	}
+	if want := parametersIn(i); want.Of != "" {
+		err := k.fillFromPoint(ctx, i, want)
+		if err != nil && ctx.Err() == nil {
+			err = errors.Join(err, k.become(ctx, i, cf.DataFailed, "restore to a point in time: "+err.Error()))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return k.become(ctx, i, cf.DataMaking, "")
 }
 
@@ -117,16 +126,29 @@ func Volume(i *cf.DataInstance) (volume.Spec, bool) {
 
 // make waits for the database and sets it up.
 func (k *keeper) make(ctx context.Context, i *cf.DataInstance) error {
-	s, _, _ := known(i)
-	var err error
-	if s.engine != nil {
-		err = k.execute(ctx, i, s.engine.setUp())
-	}
+	err := k.setUp(ctx, i)
 	if err == nil {
 		return k.become(ctx, i, cf.DataReady, "")
 	}
-	if time.Since(i.CreatedAt) > makeTime {
+	if time.Since(i.CreatedAt) > startTime(i, makeTime) {
 		return k.become(ctx, i, cf.DataFailed, k.why(ctx, i, err))
+	}
+	return err
+}
+
+// setUp sets a database up, without the users of the one that it was restored from.
+func (k *keeper) setUp(ctx context.Context, i *cf.DataInstance) error {
+	s, _, _ := known(i)
+	if s.engine == nil {
+		return nil
+	}
+	err := k.execute(ctx, i, s.engine.setUp())
+	want := parametersIn(i)
+	if err == nil && want.Of != "" {
+		err = k.execute(ctx, i, archiveNaming.Replace(postgresDropUsers))
+	}
+	if err == nil && want.Recovery != nil && *want.Recovery {
+		err = k.setRecovery(ctx, i, true)
 	}
 	return err
 }
@@ -145,7 +167,7 @@ func (k *keeper) why(ctx context.Context, i *cf.DataInstance, last error) string
 		}
 		return err
 	})
-	return fmt.Sprintf("the database did not start within %s: %s", makeTime, why)
+	return fmt.Sprintf("the database did not start within %s: %s", startTime(i, makeTime), why)
 }
 
 // become writes an instance's next state, unless it is another by now.

@@ -19,7 +19,7 @@ const (
 
 func postgresService() service {
 	return service{name: "postgres", description: "PostgreSQL in a container of this machine", display: "PostgreSQL", tags: []string{"postgresql", "postgres", "relational", "sql"},
-		port: 5432, plans: plans(), engine: postgres{}, complaints: []string{"ERROR:", "FATAL:", "error:"}, ending: "dump",
+		port: 5432, plans: plans(), engine: postgres{}, complaints: []string{"ERROR:", "FATAL:", "error:"}, ending: "dump", recovers: true,
 		software: software{
 			packages: map[string][]string{"debian12": postgresPackages("15"), "debian13": postgresPackages("17"), "jammy": postgresPackages("14"), "noble": postgresPackages("16")},
 			// Queries are not compiled (jit=off), and Debian's scripts around PostgreSQL are not used.
@@ -40,7 +40,12 @@ func postgresPackages(major string) []string {
 func (postgres) script(p plan) string {
 	return `set -eu
 umask 077
-if [ ! -e pg ]; then
+` + fmt.Sprintf(`server() {
+  exec "$bin/postgres" "$@" -c unix_socket_directories=/tmp \
+    -c jit=off -c fsync=on -c synchronous_commit=on -c full_page_writes=on -c password_encryption=scram-sha-256 \
+    -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic
+}
+`, p.memoryMB/4, max(p.memoryMB/5, 50)) + archiveNaming.Replace(postgresRecover) + `if [ ! -e pg ]; then
   rm -rf new
   bin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
   "$bin/initdb" -D new -U vcap -E UTF8 --locale=C.UTF-8 --auth-local=peer --auth-host=scram-sha-256 --no-instructions --no-sync
@@ -49,10 +54,10 @@ if [ ! -e pg ]; then
   mv new pg
   sync -f .
 fi
+bin="/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin"
 rm -f pg/postmaster.pid
-` + supervise(fmt.Sprintf(`"/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin/postgres" -D pg -c listen_addresses='*' -c unix_socket_directories=/tmp \
-  -c jit=off -c fsync=on -c synchronous_commit=on -c full_page_writes=on -c password_encryption=scram-sha-256 \
-  -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic`, p.memoryMB/4, max(p.memoryMB/5, 50)), "INT") + "exit $code"
+grep -q '^local replication' pg/pg_hba.conf || echo 'local replication vcap peer' >> pg/pg_hba.conf
+` + postgresArchiver(p) + supervise(`server -D pg -c listen_addresses='*' -c archive_mode=on -c archive_command='/bin/sh `+archiveProgram+` %p %f'`, "INT") + "exit $code"
 }
 
 func (postgres) env(*cf.DataInstance) []lrp.EnvVar { return nil }

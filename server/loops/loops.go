@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"cupola/runtime/fault"
@@ -125,12 +126,21 @@ func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
 	x := l.Executor
 	if len(x.DataServices) > 0 {
 		l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Services: x.DataServices, Volumes: x.Volumes,
-			Attach: x.Cell.Attach, Containers: x.Cell.Containers, HasFile: x.Stacks.HasServiceFile, Log: x.Log})
+			Attach: x.Cell.Attach, Containers: x.Cell.Containers, HasFile: x.Stacks.HasServiceFile, Temp: l.unnamedFile, Log: x.Log})
 		offer := x.Stacks.Offered
 		x.Stacks.Offered = func() { offer(); l.DataBroker.Refresh(context.WithoutCancel(ctx)) }
 	}
 	l.Backups = databackup.New(databackup.Config{Store: x.Store, Blobs: x.Blobs, Data: l.DataBroker, Dir: x.Dir.Path(), Keep: func() int { return x.Current.Get().ServiceBackups }, Log: x.Log})
 	return err
+}
+
+// unnamedFile makes a file that is gone once it is closed.
+func (l *Loops) unnamedFile() (*os.File, error) {
+	t, err := l.Executor.Blobs.Temp()
+	if err != nil {
+		return nil, err
+	}
+	return t.File, os.Remove(t.Name())
 }
 
 // cells are all cells, which drain what they stop until ctx ends.

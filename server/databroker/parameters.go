@@ -1,0 +1,90 @@
+package databroker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+// parameters are what a request can ask of an instance whose service has point-in-time recovery.
+type parameters struct {
+	Recovery *bool     `json:"point_in_time_recovery"`            // enable or disable it
+	Of       string    `json:"restore_from_point_in_time_of"`     // GUID of the instance that a new one is restored from
+	Before   time.Time `json:"restore_from_point_in_time_before"` // the time as of which
+}
+
+// parametersOf reads the parameters of a request; the errors name what is wrong.
+func (s service) parametersOf(q request) (p parameters, err error) {
+	if len(q.Parameters) == 0 {
+		return p, nil
+	}
+	if !s.recovers {
+		return p, refuse(http.StatusBadRequest, "%s takes no parameters", s.name)
+	}
+	text, err := json.Marshal(q.Parameters)
+	if err != nil {
+		return p, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return p, refuse(http.StatusBadRequest, "invalid parameters: %v; %s takes point_in_time_recovery (true or false), restore_from_point_in_time_of (a GUID) and restore_from_point_in_time_before (a time like 2026-11-28T10:00:00Z)", err, s.name)
+	}
+	if (p.Of == "") != p.Before.IsZero() {
+		return p, refuse(http.StatusBadRequest, "give both parameters, restore_from_point_in_time_of and restore_from_point_in_time_before, or neither")
+	}
+	return p, nil
+}
+
+// parametersIn are the parameters that an instance was made with.
+func parametersIn(i *cf.DataInstance) (p parameters) {
+	s, _, ok := known(i)
+	var q request
+	if !ok || json.Unmarshal([]byte(i.Request), &q) != nil {
+		return p // it was checked when the row was written
+	}
+	p, _ = s.parametersOf(q)
+	return p
+}
+
+// checkSource refuses a restore that cannot succeed. What is restored must be of the same space, since the rights of
+// the two are the same there, and of the same plan.
+func (b *broker) checkSource(ctx context.Context, s service, p plan, q request, want parameters) error {
+	if want.Of == "" {
+		return nil
+	}
+	var of *cf.DataInstance
+	err := b.Store.Read(ctx, func(tx *store.Tx) error {
+		i, err := named(tx, store.ServiceInstances, want.Of)
+		if err == nil && i != nil && i.SpaceGUID == q.SpaceGUID {
+			of, err = named(tx, store.DataInstances, want.Of)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case of == nil || of.Service != s.name || of.Plan != p.name:
+		return refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_of: the space has no service instance of %s with the plan %s and the GUID %q", s.name, p.name, want.Of)
+	case want.Before.After(time.Now()):
+		return refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_before: %s is in the future", stamp(want.Before))
+	}
+	points, err := b.points(of)
+	if err != nil {
+		return err
+	}
+	_, err = points.base(want.Before)
+	if errors.Is(err, errNoPoint) {
+		return refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_before: %v", err)
+	}
+	return err
+}
+
+// stamp is a time as errors show it.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,131 @@
+package databroker
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Point-in-time recovery keeps, in the volume beside the cluster, base backups of the cluster and the segments of
+// PostgreSQL's log (WAL) since the first of them. Both are written by the server's archive_command: an idle server
+// writes no log, and needs no new base backup.
+const (
+	archiveDir = "archive"
+	// archiveOn is a file that is there while point-in-time recovery is enabled.
+	archiveOn = archiveDir + "/on"
+	// archiveProgram is the file of the archive_command.
+	archiveProgram = "/tmp/archive"
+	// basePrefix comes before the time of a base backup, from which on it can be restored.
+	basePrefix = "base-"
+	baseTime   = "20060102T150405Z"
+	// seedDir has what an instance is restored from to a point in time: a base backup, segments
+	// of the log that were archived, those that were not, and the time.
+	seedDir = "seed"
+)
+
+// maxBases bounds the base backups. One is made a day, so seven days can be restored.
+const maxBases = 8
+
+// postgresArchive archives the segment $1, a path below the cluster, with the name $2. It makes a base backup if
+// there is none or the last one is a day old, or if the archive is full: then the log before the new one can go. What would
+// take the room that the database needs is deleted instead, since a server whose segments cannot be archived keeps them
+// until its disk is full. After that it waits for a day.
+const postgresArchive = `[ -e {on} ] || exit 0
+umask 077
+bin="/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin"
+ago() { date -u -d "$1" +%Y%m%dT%H%M%SZ; }
+used() { du -sk {archive} | cut -f1; }
+bases() { ls -d {archive}/{base}* 2>/dev/null; }
+forget() {
+  rm -rf {archive}/{base}* {archive}/wal {archive}/wal.new {archive}/new
+  ago now > {archive}/paused
+  echo "point-in-time recovery is paused for a day, and what it had is deleted: $1" >&2
+  exit 0
+}
+make_base() {
+  rm -rf {archive}/new
+  "$bin/pg_basebackup" -h /tmp -w -D {archive}/new -Ft -z -X fetch -c fast --no-manifest &&
+  tar --occurrence=1 -xzOf {archive}/new/base.tar.gz backup_label | sed -n 's/^START WAL LOCATION.*(file \(.*\))$/\1/p' > {archive}/new/start &&
+  [ -s {archive}/new/start ] && sync -f {archive} && mv {archive}/new "{archive}/{base}$(ago '+1 second')" && sync {archive}
+}
+drop_oldest() {
+  rm -rf "$(bases | head -n 1)"
+  first=$(cat "$(bases | head -n 1)/start")
+  for file in {archive}/wal/*; do
+    name=${file##*/}
+    if [ "${name%.gz}" \< "$first" ]; then rm -f "$file"; fi
+  done
+}
+if [ -e {archive}/paused ]; then
+  if [ "$(cat {archive}/paused)" \> "$(ago '-1 day')" ]; then exit 0; fi
+  rm {archive}/paused
+fi
+mkdir -p {archive}/wal
+[ -e {archive}/wal/$2.gz ] || { gzip -1 -c "pg/$1" > {archive}/wal.new && sync {archive}/wal.new && mv {archive}/wal.new {archive}/wal/$2.gz && sync {archive}/wal; } ||
+  forget "there is no room for the log"
+last=$(bases | tail -n 1)
+if [ -z "$last" ] || [ "$last" \< "{archive}/{base}$(ago '-1 day')" ] || [ $(used) -gt {limit} ]; then
+  [ "$(df -k --output=avail . | tail -n 1)" -gt "$(du -sk --exclude=pg_wal pg | cut -f1)" ] || forget "there is no room for a base backup"
+  make_base || exit 0 # a server that stops makes none; the next segment tries again
+fi
+while [ $(bases | wc -l) -gt {bases} ] || { [ $(bases | wc -l) -gt 1 ] && [ $(used) -gt {limit} ]; }; do drop_oldest; done
+[ $(used) -le {limit} ] || forget "it takes more than a quarter of the plan's disk"
+`
+
+// postgresRecover makes the cluster of a seed, beside its place: it is made again if it is interrupted. A log that ends before
+// the time has nothing that was committed after it, so then all of it is replayed.
+const postgresRecover = `recover() {
+  rm -rf new
+  mkdir new && tar -C new -xzf {seed}/base.tar.gz && touch new/recovery.signal && bin="/usr/lib/postgresql/$(cat new/PG_VERSION)/bin" || return 1
+  server -D new -c listen_addresses= -c archive_mode=off -c recovery_target_timeline=current -c recovery_target_action=promote \
+    -c restore_command='if [ -e {data}/{seed}/wal/%f.gz ]; then gzip -dc {data}/{seed}/wal/%f.gz > %p; else cp {data}/{seed}/pg_wal/%f %p 2>/dev/null; fi' "$@" 2> {seed}/log &
+  pid=$!
+  until [ "$("$bin/psql" -h /tmp -d postgres -XAtc 'SELECT pg_is_in_recovery()' 2>/dev/null)" = f ]; do
+    kill -0 $pid 2>/dev/null || return 1
+    sleep 0.2
+  done
+  kill -INT $pid
+  wait $pid
+}
+if [ ! -e pg ] && [ -e {seed} ]; then
+  recover -c recovery_target_time="$(cat {seed}/to)" ||
+    { grep -q 'recovery ended before configured recovery target was reached' {seed}/log && recover; } || { tail -n 5 {seed}/log >&2; exit 1; }
+  sync -f new
+  mv new pg
+  sync -f .
+fi
+rm -rf {seed}
+`
+
+// postgresEnable enables point-in-time recovery and waits a while for the first base backup, which the switch to another
+// segment causes.
+const postgresEnable = `cd {data}
+umask 077
+bin="/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin"
+ask() { "$bin/psql" -h /tmp -d postgres -XAtc "$1"; }
+[ "$(ask 'SHOW archive_mode')" = on ] || { echo "the server was started by an earlier version of cupola: ask again once its container was started anew"; exit 1; }
+mkdir -p {archive} && rm -f {archive}/paused && touch {on} && sync -f {archive} &&
+ask "SELECT pg_create_restore_point('enabled'), pg_switch_wal()" >/dev/null || exit 1
+for try in $(seq 100); do
+  ! ls -d {archive}/{base}* >/dev/null 2>&1 || break
+  sleep 0.2
+done`
+
+// postgresDisable deletes the archive.
+const postgresDisable = `cd {data} && rm -f {on} && rm -rf {archive} && sync -f .`
+
+// postgresDropUsers deletes the users of bindings: those of the instance that another one was restored from.
+const postgresDropUsers = `\c {database}
+SELECT unnest(ARRAY['REASSIGN OWNED BY ' || rolname || ' TO {owner}', 'DROP OWNED BY ' || rolname, 'DROP ROLE ' || rolname])
+  FROM pg_roles WHERE rolcanlogin AND NOT rolsuper AND pg_has_role(oid, '{owner}', 'MEMBER') \gexec
+\echo ` + done + `
+\q
+`
+
+var archiveNaming = strings.NewReplacer("{data}", data, "{archive}", archiveDir, "{on}", archiveOn, "{base}", basePrefix, "{seed}", seedDir, "{bases}", fmt.Sprint(maxBases),
+	"{database}", database, "{owner}", owner)
+
+// postgresArchiver writes the program of the archive_command.
+func postgresArchiver(p plan) string {
+	program := strings.ReplaceAll(archiveNaming.Replace(postgresArchive), "{limit}", fmt.Sprint(p.volumeBytes>>10/4))
+	return "cat > " + archiveProgram + " <<'END'\ncd " + data + "\n" + program + "END\n"
+}
