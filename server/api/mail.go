@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// mailInstance is the GUID of the service instance whose mails are asked for. The instance
+// askedInstance is the GUID of the service instance whose mails or points in time are asked for. The instance
 // itself is asked outside of the transaction.
-func mailInstance(c *call) (guid string, err error) {
+func askedInstance(c *call) (guid string, err error) {
 	err = c.tx(false, func() error {
 		i, err := findInstance(c)
 		if err == nil {
@@ -19,7 +19,7 @@ func mailInstance(c *call) (guid string, err error) {
 }
 
 func listMails(c *call) (*response, error) {
-	guid, err := mailInstance(c)
+	guid, err := askedInstance(c)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func listMails(c *call) (*response, error) {
 }
 
 func showMail(c *call) (*response, error) {
-	guid, err := mailInstance(c)
+	guid, err := askedInstance(c)
 	if err != nil {
 		return nil, err
 	}

@@ -82,6 +82,8 @@ type Config struct {
 	Mails func(ctx context.Context, instanceGUID string) (list any, err error)
 	// Mail is the content of one of them.
 	Mail func(ctx context.Context, instanceGUID, id string) ([]byte, error)
+	// Points are the points in time that a service instance can be restored to, as the API shows them.
+	Points func(ctx context.Context, instanceGUID string) (points any, err error)
 	// BackupEnding is what the file of a service's backup is called by the programs that read it.
 	BackupEnding func(service string) string
 

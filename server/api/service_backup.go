@@ -44,6 +44,20 @@ func restoreBackup(c *call) (*response, error) {
 	return underWay(c, j), err
 }
 
+// showPoints shows the points in time that a service instance can be restored to. They are read outside of the
+// transaction.
+func showPoints(c *call) (*response, error) {
+	guid, err := askedInstance(c)
+	if err != nil {
+		return nil, err
+	}
+	points, err := c.s.Points(c.Context(), guid)
+	if err != nil {
+		return nil, err
+	}
+	return ok(points)
+}
+
 var findBackup finder[cf.DataBackup] = func(c *call) (*cf.DataBackup, error) {
 	b, _, err := services.FindBackup(c.Session, c.guid())
 	return b, err

@@ -158,6 +158,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		Stats:        func(string) (lrp.Stats, bool) { return w.usage, true },
 		Retire:       func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
 		Mails:        func(context.Context, string) (any, error) { return []doc{}, nil },
+		Points:       func(context.Context, string) (any, error) { return doc{"enabled": false}, nil },
 		Mail:         func(context.Context, string, string) ([]byte, error) { return []byte("mail"), nil },
 		BackupEnding: func(service string) string { return service }, ReadBackup: func(b *cf.DataBackup, to io.Writer) error { _, err := to.Write(make([]byte, b.Size)); return err },
 		Parameters: func(context.Context, ParameterQuery) (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },

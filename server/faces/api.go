@@ -35,6 +35,9 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 		Mail: func(ctx context.Context, instanceGUID, id string) ([]byte, error) {
 			return l.DataBroker.Mail(ctx, instanceGUID, id)
 		},
+		Points: func(ctx context.Context, instanceGUID string) (any, error) {
+			return l.DataBroker.Points(ctx, instanceGUID)
+		},
 		Parameters: func(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
 			text, err := l.Brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)
 			if e, ok := errors.AsType[*osb.Error](err); ok {
