@@ -19,7 +19,8 @@ import (
 type ServicesCmd struct {
 	Backup       backupCmd   `cmd:"" help:"Back up a service instance of the built-in broker."`
 	Backups      backupsCmd  `cmd:"" help:"List the backups of a service instance."`
-	Restore      restoreCmd  `cmd:"" help:"Restore a backup, into its service instance or another one."`
+	Points       pointsCmd   `cmd:"" help:"Show the points in time that a service instance of the service postgres can be restored to."`
+	Restore      restoreCmd  `cmd:"" help:"Restore a backup, into its service instance or another one, or a point in time, into a new one."`
 	Download     downloadCmd `cmd:"" help:"Download a backup: a file for pg_restore or redis-server, or a tar of the directory."`
 	DeleteBackup deleteCmd   `cmd:"" help:"Delete a backup."`
 	Mails        mailsCmd    `cmd:"" help:"List the mails that apps sent to a service instance of the service smtp, or show one."`
@@ -96,22 +97,32 @@ func (b *backupsCmd) Run(e *command.Env) error {
 
 type restoreCmd struct {
 	instanceFlags
-	Backup string `arg:"" help:"The backup, as 'cupola services backups' lists it."`
-	New    string `help:"Create a service instance with this name and the same plan, and restore into that one." placeholder:"NAME"`
-	Force  bool   `help:"Do not ask for confirmation." short:"f"`
+	Backup string    `arg:"" optional:"" help:"The backup, as 'cupola services backups' lists it."`
+	To     time.Time `help:"Restore what the database had at this time instead, like 2026-11-28T10:00:00Z; 'cupola services points' shows which ones there are." placeholder:"TIME"`
+	New    string    `help:"Create a service instance with this name and the same plan, and restore into that one." placeholder:"NAME"`
+	Force  bool      `help:"Do not ask for confirmation." short:"f"`
 }
 
 // Run restores a backup.
 func (r *restoreCmd) Run(e *command.Env) error {
+	switch {
+	case (r.Backup == "") == r.To.IsZero():
+		return errors.New("nothing to restore: give a backup, or --to and a time")
+	case r.New == "" && !r.To.IsZero():
+		return errors.New("--to restores beside the running service instance: give --new and the new one's name")
+	}
 	c, guid, err := r.find(e.Ctx)
 	if err != nil {
 		return err
+	}
+	if !r.To.IsZero() {
+		return r.restorePoint(e, c, guid)
 	}
 	into := r.Instance
 	if r.New != "" {
 		into = r.New
 		fmt.Fprintf(e.Out, "Creating service instance %s...\n", into)
-		if guid, err = create(e.Ctx, c, guid, into); err != nil {
+		if guid, err = create(e.Ctx, c, guid, into, nil); err != nil {
 			return err
 		}
 	} else if !r.Force {
@@ -126,8 +137,47 @@ func (r *restoreCmd) Run(e *command.Env) error {
 	return nil
 }
 
-// create makes a service instance with the space and the plan of another one.
-func create(ctx context.Context, c *capi.Client, like, name string) (guid string, err error) {
+// restorePoint creates a service instance as the database was at a time.
+func (r *restoreCmd) restorePoint(e *command.Env, c *capi.Client, of string) error {
+	to := r.To.UTC().Format(time.RFC3339Nano)
+	fmt.Fprintf(e.Out, "Restoring service instance %s as of %s into the new service instance %s...\n", r.Instance, to, r.New)
+	_, err := create(e.Ctx, c, of, r.New, capi.Doc{"restore_from_point_in_time_of": of, "restore_from_point_in_time_before": to})
+	if err != nil {
+		return fmt.Errorf("%w\nIf 'cf services' lists %s, delete it with 'cf delete-service %s' before you restore again", err, r.New, r.New)
+	}
+	fmt.Fprintln(e.Out, "OK")
+	return nil
+}
+
+type pointsCmd struct{ instanceFlags }
+
+// Run shows the points in time.
+func (p *pointsCmd) Run(e *command.Env) error {
+	c, guid, err := p.find(e.Ctx)
+	if err != nil {
+		return err
+	}
+	var points struct {
+		Enabled     bool
+		First, Last *time.Time
+	}
+	if err := c.Call(e.Ctx, http.MethodGet, path(guid)+"/points", nil, &points); err != nil {
+		return err
+	}
+	switch {
+	case !points.Enabled:
+		fmt.Fprintf(e.Out, "Point-in-time recovery of %s is not enabled: enable it with\n\n  cf update-service %s -c '{\"point_in_time_recovery\": true}'\n", p.Instance, p.Instance)
+	case points.First == nil:
+		fmt.Fprintf(e.Out, "%s has no base backup yet: 'cupola logs' of the service instance says why if it stays so.\n", p.Instance)
+	default:
+		first, last := points.First.Format(time.RFC3339), points.Last.Format(time.RFC3339)
+		fmt.Fprintf(e.Out, "%s can be restored to each second from %s to %s:\n\n  cupola services restore %s --to %s --new NAME\n", p.Instance, first, last, p.Instance, last)
+	}
+	return nil
+}
+
+// create makes a service instance with the space and the plan of another one, and parameters, which may be nil.
+func create(ctx context.Context, c *capi.Client, like, name string, parameters capi.Doc) (guid string, err error) {
 	var i struct {
 		Relationships struct {
 			Space capi.Doc `json:"space"`
@@ -138,6 +188,9 @@ func create(ctx context.Context, c *capi.Client, like, name string) (guid string
 		return "", err
 	}
 	body := capi.Doc{"type": "managed", "name": name, "relationships": capi.Doc{"space": i.Relationships.Space, "service_plan": i.Relationships.Plan}}
+	if parameters != nil {
+		body["parameters"] = parameters
+	}
 	if err := c.Begin(ctx, http.MethodPost, "/v3/service_instances", body, nil); err != nil {
 		return "", err
 	}
