@@ -131,6 +131,9 @@ func (r *restoreCmd) Run(e *command.Env) error {
 	fmt.Fprintf(e.Out, "Restoring backup %s into service instance %s...\n", r.Backup, into)
 	body := capi.Doc{"backup": capi.Doc{"guid": r.Backup}}
 	if err := c.Begin(e.Ctx, http.MethodPost, path(guid)+"/actions/restore", body, nil); err != nil {
+		if r.New != "" {
+			err = fmt.Errorf("%w\nThe new service instance %s is there, and empty: delete it with 'cf delete-service %s' before you restore again", err, r.New, r.New)
+		}
 		return err
 	}
 	fmt.Fprintln(e.Out, "OK")
