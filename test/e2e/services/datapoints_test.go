@@ -58,6 +58,13 @@ func TestPointInTime(t *testing.T) {
 	if err := d.Change("DELETE", "/v3/service_credential_bindings/"+binding, nil); err != nil {
 		t.Fatal(err)
 	}
+	disabled := e2e.Doc{"parameters": e2e.Doc{"point_in_time_recovery": false}}
+	if err := d.Change("PATCH", "/v3/service_instances/"+notes, disabled); err != nil {
+		t.Fatal(err)
+	}
+	if out := services(d, "points", "notes"); !strings.Contains(out, "is not enabled") {
+		t.Errorf("got %q", out)
+	}
 	seenBy(d, "copied", []string{"before recovery was enabled", "note 0.", "note 1."}, []string{"note 2.", "the mistake"})
 	seenBy(d, "late", []string{"note 0.", "note 2.", "the mistake"}, []string{"not there"})
 }
