@@ -45,7 +45,7 @@ make_base() {
   rm -rf {archive}/new
   "$bin/pg_basebackup" -h /tmp -w -D {archive}/new -Ft -z -X fetch -c fast --no-manifest &&
   tar --occurrence=1 -xzOf {archive}/new/base.tar.gz backup_label | sed -n 's/^START WAL LOCATION.*(file \(.*\))$/\1/p' > {archive}/new/start &&
-  [ -s {archive}/new/start ] && sync -f {archive} && mv {archive}/new "{archive}/{base}$(ago '+1 second')" && sync {archive}
+  [ -s {archive}/new/start ] && sync -f {archive} && mv -T {archive}/new "{archive}/{base}$(ago '+1 second')" && sync {archive}
 }
 drop_oldest() {
   rm -rf "$(bases | head -n 1)"
