@@ -3,6 +3,7 @@ package e2e
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -23,6 +24,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"cupola/test/loopback"
 )
 
 // ImageRegistry is a registry on this machine that asks for a password.
@@ -72,7 +75,8 @@ const (
 func StartRegistry(t *testing.T) *ImageRegistry {
 	t.Helper()
 	r := &ImageRegistry{}
-	s := httptest.NewServer(r.handler())
+	s := newServer(t, r.handler())
+	s.Start()
 	r.Stop = s.Close
 	t.Cleanup(s.Close)
 	r.Host = strings.TrimPrefix(s.URL, "http://")
@@ -88,7 +92,7 @@ func StartTLSRegistry(t *testing.T) *ImageRegistry {
 		t.Fatal(err)
 	}
 	r := &ImageRegistry{CA: files.CA}
-	s := httptest.NewUnstartedServer(r.handler())
+	s := newServer(t, r.handler())
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
 	s.StartTLS()
@@ -96,6 +100,18 @@ func StartTLSRegistry(t *testing.T) *ImageRegistry {
 	t.Cleanup(s.Close)
 	r.Host = strings.TrimPrefix(s.URL, "https://")
 	return r
+}
+
+// newServer is a server whose port the kernel gives to nobody else once it is stopped.
+func newServer(t *testing.T, h http.Handler) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Listener.Close()
+	var err error
+	if s.Listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", loopback.FreePorts(t, 1)[0])); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // handler counts requests, and serves those with the password.

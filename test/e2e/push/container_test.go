@@ -170,10 +170,21 @@ func opened(d *e2e.Daemon, ip string) {
 	d.SoonReaches("probe", ip+":80", true)
 }
 
-// dialFrom has one instance of the probe connect to an address.
+// dialFrom has one instance of the probe connect to an address. The router may learn of an
+// instance a moment after the API shows it.
 func dialFrom(d *e2e.Daemon, index int, addr string) (said string) {
 	d.T.Helper()
-	req, err := http.NewRequest("GET", "http://"+d.Addr+"/dial?to="+addr, nil)
+	e2e.Eventually(d.T, time.Minute, func() (wait string) {
+		said, wait = askInstance(d, index, "/dial?to="+addr)
+		return wait
+	})
+	return said
+}
+
+// askInstance asks one instance of the probe; fault is why it was not asked.
+func askInstance(d *e2e.Daemon, index int, path string) (said, fault string) {
+	d.T.Helper()
+	req, err := http.NewRequest("GET", "http://"+d.Addr+path, nil)
 	if err != nil {
 		d.T.Fatal(err)
 	}
@@ -185,10 +196,13 @@ func dialFrom(d *e2e.Daemon, index int, addr string) (said string) {
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if fault := res.Header.Get("X-Cf-RouterError"); err != nil || fault != "" {
-		d.T.Fatalf("instance %d did not answer: got %s, %s, %v", index, res.Status, fault, err)
+	if err != nil {
+		d.T.Fatal(err)
 	}
-	return string(text)
+	if fault := res.Header.Get("X-Cf-RouterError"); fault != "" {
+		return "", fmt.Sprintf("instance %d did not answer: got %s, %s", index, res.Status, fault)
+	}
+	return string(text), ""
 }
 
 func reaches(d *e2e.Daemon, addr string, want bool) {

@@ -42,10 +42,10 @@ func TestHostileBuildpacks(t *testing.T) {
 	}
 }
 
-// lasting leaves out what stagings make: blobs, the app's log and parts of
+// lasting leaves out what comes with stagings and with time: blobs, logs, metrics and parts of
 // containers.
 func lasting(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
-		return slices.ContainsFunc([]string{"/blobs/", "/cell/", "/logs/", "/rootfs/run/", "/rootfs/templates/"}, func(dir string) bool { return strings.HasPrefix(name, dir) })
+		return slices.ContainsFunc([]string{"/blobs/", "/cell/", "/logs/", "/metrics/", "/rootfs/run/", "/rootfs/templates/"}, func(dir string) bool { return strings.HasPrefix(name, dir) })
 	})
 }
