@@ -5,13 +5,13 @@ import "cupola/store/cf"
 // AppJobs are the jobs of apps. They end with their app.
 var AppJobs = &Table[cf.AppJob]{
 	name: "app_jobs", singular: "Job",
-	columns: "guid, created_at, updated_at, app_guid, name, command, memory_mb, disk_mb, timeout, state",
+	columns: "guid, created_at, updated_at, app_guid, kind, name, command, memory_mb, disk_mb, url, auth_header, timeout, state",
 	fields: func(v *cf.AppJob, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
-			&v.AppGUID, &v.Name, sealedColumn{k, &v.Command}, &v.MemoryMB, &v.DiskMB, &v.Timeout, &v.State}
+			&v.AppGUID, &v.Kind, &v.Name, sealedColumn{k, &v.Command}, &v.MemoryMB, &v.DiskMB, sealedColumn{k, &v.URL}, sealedColumn{k, &v.AuthHeader}, &v.Timeout, &v.State}
 	},
 	resource: func(v *cf.AppJob) *cf.Resource { return &v.Resource },
-	filters: map[string]string{"guids": "app_jobs.guid", "app_guids": "app_guid", "names": "name",
+	filters: map[string]string{"guids": "app_jobs.guid", "app_guids": "app_guid", "kinds": "kind", "names": "name",
 		"space_guids": "app_guid IN (SELECT guid FROM apps WHERE space_guid IN (SELECT value FROM json_each(?)))"},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
 	visible: "app_guid IN (SELECT guid FROM apps WHERE space_guid IN :spaces)",

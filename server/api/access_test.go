@@ -101,6 +101,12 @@ var attempts = map[string]attempt{
 	"POST /jobs/{guid}/schedules":                                            {"/jobs/job-1/schedules", `{"expression": "@daily"}`, 201, inSpace},
 	"PATCH /jobs/{guid}/schedules/{schedule}":                                {"/jobs/job-1/schedules/schedule-1", `{"enabled": false}`, 200, inSpace},
 	"DELETE /jobs/{guid}/schedules/{schedule}":                               {"/jobs/job-1/schedules/schedule-1", "", 204, inSpace},
+	"POST /calls":                                                            {"/calls?app_guid=app-1", `{"name": "report", "url": "http://x.test"}`, 201, namedSpace},
+	"DELETE /calls/{guid}":                                                   {"/calls/call-1", "", 204, inSpace},
+	"POST /calls/{guid}/execute":                                             {"/calls/call-1/execute", "", 201, inSpace},
+	"POST /calls/{guid}/schedules":                                           {"/calls/call-1/schedules", `{"expression": "@daily"}`, 201, inSpace},
+	"PATCH /calls/{guid}/schedules/{schedule}":                               {"/calls/call-1/schedules/schedule-2", `{"enabled": false}`, 200, inSpace},
+	"DELETE /calls/{guid}/schedules/{schedule}":                              {"/calls/call-1/schedules/schedule-2", "", 204, inSpace},
 	"POST /v3/apps/{guid}/tasks":                                             {"/v3/apps/app-1/tasks", `{"command": "x"}`, 202, inSpace},
 	"POST /v3/builds":                                                        {"/v3/builds", `{"package": {"guid": "package-1"}}`, 201, named422},
 	"PATCH /v3/builds/{guid}":                                                {"/v3/builds/build-1", labels, 200, inSpace},
@@ -340,13 +346,22 @@ func seedAccess(tx *store.Tx) error {
 			return store.Stacks.Insert(tx, &cf.Stack{Resource: guid("stack-1"), Name: "s1", State: "ACTIVE"})
 		},
 		func() error {
-			return store.AppJobs.Insert(tx, &cf.AppJob{Resource: guid("job-1"), AppGUID: "app-1", Name: "nightly", Command: "x", Timeout: 60})
+			return store.AppJobs.Insert(tx, &cf.AppJob{Resource: guid("job-1"), AppGUID: "app-1", Kind: cf.KindJob, Name: "nightly", Command: "x", Timeout: 60})
+		},
+		func() error {
+			return store.AppJobs.Insert(tx, &cf.AppJob{Resource: guid("call-1"), AppGUID: "app-1", Kind: cf.KindCall, Name: "nightly", URL: "http://x.test", Timeout: 60})
 		},
 		func() error {
 			return store.JobSchedules.Insert(tx, &cf.JobSchedule{Resource: guid("schedule-1"), JobGUID: "job-1", Expression: "@daily", Enabled: true})
 		},
 		func() error {
+			return store.JobSchedules.Insert(tx, &cf.JobSchedule{Resource: guid("schedule-2"), JobGUID: "call-1", Expression: "@daily", Enabled: true})
+		},
+		func() error {
 			return store.JobExecutions.Insert(tx, &cf.JobExecution{Resource: guid("execution-1"), JobGUID: "job-1", ScheduleGUID: "schedule-1", State: cf.ExecutionSucceeded})
+		},
+		func() error {
+			return store.JobExecutions.Insert(tx, &cf.JobExecution{Resource: guid("execution-2"), JobGUID: "call-1", ScheduleGUID: "schedule-2", State: cf.ExecutionSucceeded})
 		},
 		func() error {
 			return store.ScalingPolicies.Insert(tx, &cf.ScalingPolicy{Resource: guid("policy-1"), AppGUID: "app-1", Policy: `{"instance_min_count": 1, "instance_max_count": 2}`})

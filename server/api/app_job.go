@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/cronjobs"
 	"cupola/store"
@@ -13,10 +14,15 @@ import (
 // The routes of jobs of apps are those of Cloud Foundry's scheduler, whose CLI plugin finds them
 // at the host "scheduler".
 
-// viewAppJob shows a job. What it runs is shown to who may see what tasks run.
+// viewAppJob shows a job or a call. What it runs, or the URL, is shown to who may see what
+// tasks run; what a call sends as Authorization to nobody.
 func viewAppJob(c *call, j *cf.AppJob) doc {
-	d := with(resource(j.Resource), doc{"name": j.Name, "memory_in_mb": j.MemoryMB, "disk_in_mb": j.DiskMB,
-		"timeout_in_seconds": j.Timeout, "state": j.State, "app_guid": j.AppGUID})
+	d := with(resource(j.Resource), doc{"name": j.Name, "timeout_in_seconds": j.Timeout, "state": j.State, "app_guid": j.AppGUID})
+	secret, value := "url", j.URL
+	if j.Kind == cf.KindJob {
+		d["memory_in_mb"], d["disk_in_mb"] = j.MemoryMB, j.DiskMB
+		secret, value = "command", j.Command
+	}
 	app, err := recall(c, store.Apps, j.AppGUID)
 	if err != nil {
 		return d
@@ -24,13 +30,36 @@ func viewAppJob(c *call, j *cf.AppJob) doc {
 	d["space_guid"] = app.SpaceGUID
 	place, err := c.PlaceOf(app)
 	if err == nil && c.Actor.May(commandReader, place) {
-		d["command"] = j.Command
+		d[secret] = value
 	}
 	return d
 }
 
-func viewJobSchedule(_ *call, s *cf.JobSchedule) doc {
-	d := with(resource(s.Resource), doc{"job_guid": s.JobGUID, "enabled": s.Enabled, "expression": s.Expression,
+// scheduled are the handlers of jobs, or of calls: the scheduler has the same for both.
+type scheduled cf.AppJobKind
+
+func (k scheduled) routes() []route {
+	at := "/" + string(k) + "s"
+	return []route{
+		{"GET " + at, authz.Anyone, inTx(k.list)},
+		{"POST " + at, authz.SpaceDeveloper, inTx(k.create)},
+		{"GET " + at + "/{guid}", authz.SpaceReader, inTx(showFound(k.find, viewAppJob))},
+		{"DELETE " + at + "/{guid}", authz.SpaceDeveloper, inTx(k.delete)},
+		{"POST " + at + "/{guid}/execute", authz.SpaceDeveloper, inTx(k.execute)},
+		{"GET " + at + "/{guid}/history", authz.SpaceReader, inTx(k.listExecutions)},
+		{"GET " + at + "/{guid}/schedules", authz.SpaceReader, inTx(k.listSchedules)},
+		{"POST " + at + "/{guid}/schedules", authz.SpaceDeveloper, inTx(k.createSchedule)},
+		{"PATCH " + at + "/{guid}/schedules/{schedule}", authz.SpaceDeveloper, inTx(k.updateSchedule)},
+		{"DELETE " + at + "/{guid}/schedules/{schedule}", authz.SpaceDeveloper, inTx(k.deleteSchedule)},
+		{"GET " + at + "/{guid}/schedules/{schedule}/history", authz.SpaceReader, inTx(k.listScheduleExecutions)},
+	}
+}
+
+// owner is the field with the GUID of the job or call that something is of.
+func (k scheduled) owner() string { return string(k) + "_guid" }
+
+func (k scheduled) viewSchedule(_ *call, s *cf.JobSchedule) doc {
+	d := with(resource(s.Resource), doc{k.owner(): s.JobGUID, "enabled": s.Enabled, "expression": s.Expression,
 		"expression_type": "cron_expression", "time_zone": cronjobs.TimeZone(s), "next_time": orNever(s.NextAt)})
 	if !s.Enabled {
 		d["next_time"] = nil
@@ -38,9 +67,13 @@ func viewJobSchedule(_ *call, s *cf.JobSchedule) doc {
 	return d
 }
 
-func viewJobExecution(_ *call, x *cf.JobExecution) doc {
-	return with(resource(x.Resource), doc{"job_guid": x.JobGUID, "schedule_guid": x.ScheduleGUID, "task_guid": x.TaskGUID, "task_name": x.TaskName,
-		"state": x.State, "message": x.Message, "scheduled_time": orNever(x.ScheduledAt), "execution_start_time": orNever(x.StartedAt), "execution_end_time": orNever(x.EndedAt)})
+func (k scheduled) viewExecution(_ *call, x *cf.JobExecution) doc {
+	d := with(resource(x.Resource), doc{k.owner(): x.JobGUID, "schedule_guid": x.ScheduleGUID, "state": x.State, "message": x.Message,
+		"scheduled_time": orNever(x.ScheduledAt), "execution_start_time": orNever(x.StartedAt), "execution_end_time": orNever(x.EndedAt)})
+	if cf.AppJobKind(k) == cf.KindJob {
+		d["task_guid"], d["task_name"] = x.TaskGUID, x.TaskName
+	}
+	return d
 }
 
 // orNever is a time, or null for none.
@@ -87,12 +120,21 @@ func listScheduler[T any](c *call, t *store.Table[T], v view[T], q store.Query, 
 	return ok(page(c, listQuery{Query: q}, found, total, v))
 }
 
-func listAppJobs(c *call) (*response, error) {
-	return listScheduler(c, store.AppJobs, viewAppJob, store.Query{Order: "name"}, map[string]string{"space_guid": "space_guids", "app_guid": "app_guids", "name": "names"})
+func (k scheduled) list(c *call) (*response, error) {
+	q := store.Query{Order: "name", Where: map[string][]string{"kinds": {string(k)}}}
+	return listScheduler(c, store.AppJobs, viewAppJob, q, map[string]string{"space_guid": "space_guids", "app_guid": "app_guids", "name": "names"})
 }
 
-func createAppJob(c *call) (*response, error) {
-	var req cronjobs.NewJob
+func (k scheduled) create(c *call) (*response, error) {
+	if cf.AppJobKind(k) == cf.KindCall {
+		return createOf(c, cronjobs.CreateCall)
+	}
+	return createOf(c, cronjobs.Create)
+}
+
+// createOf makes a job or a call of the app that the query names.
+func createOf[R any](c *call, verb func(*control.Session, *cf.App, R) (*cf.AppJob, error)) (*response, error) {
+	var req R
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
@@ -100,39 +142,39 @@ func createAppJob(c *call) (*response, error) {
 	if err != nil {
 		return nil, control.Unprocessable(err, "The query parameter app_guid must be the GUID of an app that you have access to.")
 	}
-	j, err := cronjobs.Create(c.Session, app, req)
+	j, err := verb(c.Session, app, req)
 	if err != nil {
 		return nil, err
 	}
 	return created(viewAppJob(c, j))
 }
 
-func findAppJob(c *call) (*cf.AppJob, error) {
-	j, _, err := cronjobs.Find(c.Session, c.guid())
+func (k scheduled) find(c *call) (*cf.AppJob, error) {
+	j, _, err := cronjobs.Find(c.Session, cf.AppJobKind(k), c.guid())
 	return j, err
 }
 
-func deleteAppJob(c *call) (*response, error) {
-	if err := cronjobs.Delete(c.Session, c.guid()); err != nil {
+func (k scheduled) delete(c *call) (*response, error) {
+	if err := cronjobs.Delete(c.Session, cf.AppJobKind(k), c.guid()); err != nil {
 		return nil, err
 	}
 	return noContent()
 }
 
-func executeAppJob(c *call) (*response, error) {
-	x, err := cronjobs.Execute(c.Session, c.guid())
+func (k scheduled) execute(c *call) (*response, error) {
+	x, err := cronjobs.Execute(c.Session, cf.AppJobKind(k), c.guid())
 	if err != nil {
 		return nil, err
 	}
-	return created(viewJobExecution(c, x))
+	return created(k.viewExecution(c, x))
 }
 
-func listJobSchedules(c *call) (*response, error) {
-	j, err := findAppJob(c)
+func (k scheduled) listSchedules(c *call) (*response, error) {
+	j, err := k.find(c)
 	if err != nil {
 		return nil, err
 	}
-	return listScheduler(c, store.JobSchedules.Table, viewJobSchedule, ofJob(j), nil)
+	return listScheduler(c, store.JobSchedules.Table, k.viewSchedule, ofJob(j), nil)
 }
 
 // ofJob asks for what is of a job.
@@ -140,54 +182,56 @@ func ofJob(j *cf.AppJob) store.Query {
 	return store.Query{Where: map[string][]string{"job_guids": {j.GUID}}}
 }
 
-func createJobSchedule(c *call) (*response, error) {
+func (k scheduled) createSchedule(c *call) (*response, error) {
 	var req cronjobs.NewSchedule
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	s, err := cronjobs.AddSchedule(c.Session, c.guid(), req)
+	s, err := cronjobs.AddSchedule(c.Session, cf.AppJobKind(k), c.guid(), req)
 	if err != nil {
 		return nil, err
 	}
-	return created(viewJobSchedule(c, s))
+	return created(k.viewSchedule(c, s))
 }
 
-func updateJobSchedule(c *call) (*response, error) {
+func (k scheduled) updateSchedule(c *call) (*response, error) {
 	var req cronjobs.ScheduleChange
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	s, err := cronjobs.UpdateSchedule(c.Session, c.guid(), c.param("schedule"), req)
+	s, err := cronjobs.UpdateSchedule(c.Session, cf.AppJobKind(k), c.guid(), c.param("schedule"), req)
 	if err != nil {
 		return nil, err
 	}
-	return ok(viewJobSchedule(c, s))
+	return ok(k.viewSchedule(c, s))
 }
 
-func deleteJobSchedule(c *call) (*response, error) {
-	if err := cronjobs.DeleteSchedule(c.Session, c.guid(), c.param("schedule")); err != nil {
+func (k scheduled) deleteSchedule(c *call) (*response, error) {
+	if err := cronjobs.DeleteSchedule(c.Session, cf.AppJobKind(k), c.guid(), c.param("schedule")); err != nil {
 		return nil, err
 	}
 	return noContent()
 }
 
-// listJobExecutions lists the runs of a job, the newest first.
-func listJobExecutions(c *call) (*response, error) {
-	j, err := findAppJob(c)
+// listExecutions lists the runs of a job, the newest first.
+func (k scheduled) listExecutions(c *call) (*response, error) {
+	j, err := k.find(c)
 	if err != nil {
 		return nil, err
 	}
-	q := ofJob(j)
-	q.Desc = true
-	return listScheduler(c, store.JobExecutions.Table, viewJobExecution, q, map[string]string{"state": "states"})
+	return k.listRuns(c, ofJob(j))
 }
 
 // listScheduleExecutions lists the runs of a schedule of a job, the newest first.
-func listScheduleExecutions(c *call) (*response, error) {
-	s, _, _, err := cronjobs.FindSchedule(c.Session, c.guid(), c.param("schedule"))
+func (k scheduled) listScheduleExecutions(c *call) (*response, error) {
+	s, _, _, err := cronjobs.FindSchedule(c.Session, cf.AppJobKind(k), c.guid(), c.param("schedule"))
 	if err != nil {
 		return nil, err
 	}
-	q := store.Query{Where: map[string][]string{"schedule_guids": {s.GUID}}, Desc: true}
-	return listScheduler(c, store.JobExecutions.Table, viewJobExecution, q, map[string]string{"state": "states"})
+	return k.listRuns(c, store.Query{Where: map[string][]string{"schedule_guids": {s.GUID}}})
+}
+
+func (k scheduled) listRuns(c *call, q store.Query) (*response, error) {
+	q.Desc = true
+	return listScheduler(c, store.JobExecutions.Table, k.viewExecution, q, map[string]string{"state": "states"})
 }

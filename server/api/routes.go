@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"cupola/server/authz"
 	"cupola/server/control/apps"
 	"cupola/server/control/deletion"
@@ -32,7 +34,7 @@ func (s *Server) routes() []route {
 		operate  = authz.SpaceOperator
 		manage   = authz.OrgManager | authz.SpaceManager
 	)
-	return []route{
+	return slices.Concat([]route{
 		{"GET /{$}", public, inTx(showRoot)},
 		{"GET /v3", public, inTx(showV3)},
 		{"GET /v3/info", public, inTx(showInfo)},
@@ -189,18 +191,6 @@ func (s *Server) routes() []route {
 		{"GET /v3/isolation_segments/{guid}/relationships/spaces", anyone, inTx(showFound(seeSegment, viewSegmentSpaces))},
 
 		{"GET /v3/jobs/{guid}", anyone, showJob},
-
-		{"GET /jobs", anyone, inTx(listAppJobs)},
-		{"POST /jobs", develop, inTx(createAppJob)},
-		{"GET /jobs/{guid}", read, inTx(showFound(findAppJob, viewAppJob))},
-		{"DELETE /jobs/{guid}", develop, inTx(deleteAppJob)},
-		{"POST /jobs/{guid}/execute", develop, inTx(executeAppJob)},
-		{"GET /jobs/{guid}/history", read, inTx(listJobExecutions)},
-		{"GET /jobs/{guid}/schedules", read, inTx(listJobSchedules)},
-		{"POST /jobs/{guid}/schedules", develop, inTx(createJobSchedule)},
-		{"PATCH /jobs/{guid}/schedules/{schedule}", develop, inTx(updateJobSchedule)},
-		{"DELETE /jobs/{guid}/schedules/{schedule}", develop, inTx(deleteJobSchedule)},
-		{"GET /jobs/{guid}/schedules/{schedule}/history", read, inTx(listScheduleExecutions)},
 
 		{"GET /health", public, showHealth},
 		{"GET /v1/apps/{guid}/policy", read, inTx(showScalingPolicy)},
@@ -440,5 +430,5 @@ func (s *Server) routes() []route {
 		{"GET /v2/stacks/{guid}", anyone, v2Stacks.show()},
 		{"GET /v2/user_provided_service_instances", anyone, v2UserProvided.list(nil)},
 		{"GET /v2/user_provided_service_instances/{guid}", anyone, v2UserProvided.show()},
-	}
+	}, scheduled(cf.KindJob).routes(), scheduled(cf.KindCall).routes())
 }

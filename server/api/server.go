@@ -70,6 +70,9 @@ type Config struct {
 	// Requests are those to an app since the daemon's start, likewise.
 	Requests func(appGUID string) (count int64, took time.Duration)
 
+	// Call makes the request of a call, as cronjobs.Config has it.
+	Call func(ctx context.Context, spaceGUID string, call *cf.AppJob) (answer string, err error)
+
 	// PackDroplet makes an image of a droplet with a start command: a registry.Image, which the answer
 	// shows as it is.
 	PackDroplet func(ctx context.Context, d *cf.Droplet, command string, progress func(PackStep)) (image any, err error)
@@ -125,7 +128,7 @@ func New(ctx context.Context, c Config) *Server {
 		turns: fairqueue.NewPaced(maxTurns, maxTurns), reads: newReads()}
 	s.Jobs = jobs.New(jobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Show: jobError,
 		Turn: func(ctx context.Context, user string) (func(), error) { return s.enter(ctx, user, true) }})
-	s.Cron = cronjobs.NewLoop(cronjobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform})
+	s.Cron = cronjobs.NewLoop(cronjobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Call: c.Call})
 	s.Autoscaler = autoscaling.NewLoop(autoscaling.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Gauges: c.Gauges, Requests: c.Requests})
 	s.held = bulkhead.NewShare[string](heldOf(c.Slots), 1)
 	for _, rt := range s.routes() {

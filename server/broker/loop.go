@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"cupola/runtime/egress"
 	guard "cupola/runtime/fault"
 	"cupola/server/osb"
+	"cupola/server/outbound"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -20,16 +20,11 @@ import (
 // Config is what a Loop is made of. The zero value of a time takes the default
 // that stands with it.
 type Config struct {
-	Store  *store.Store
-	Client *osb.Client
-	Log    *slog.Logger
-	// Front is the address of the platform's own front for the port of a URL,
-	// "" for none: apps of the platform may be brokers of a space.
-	Front func(port string) string
-
-	// Where says where brokers of spaces may not be whatever the rules of
-	// security groups; with its Local they may be on the loopback.
-	Where egress.Guard
+	Store   *store.Store
+	Client  *osb.Client // nil: one for APIInfo and Network
+	Log     *slog.Logger
+	APIInfo string           // where brokers find the platform's API; see osb.Config
+	Network outbound.Network // by which brokers are reached
 
 	FirstPoll   time.Duration // until the first poll; it doubles with every poll: 1 s
 	LongestPoll time.Duration // 60 s, Cloud Controller's interval
@@ -80,8 +75,8 @@ func New(c Config) *Loop {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.Front == nil {
-		c.Front = func(string) string { return "" }
+	if c.Client == nil {
+		c.Client = osb.New(osb.Config{APIInfo: c.APIInfo, RootCAs: c.Network.RootCAs})
 	}
 	return &Loop{Config: c, wake: make(chan struct{}, 1), running: map[string]string{}}
 }

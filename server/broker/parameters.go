@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"cupola/server/osb"
+	"cupola/server/outbound"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -17,7 +18,7 @@ func (l *Loop) Parameters(ctx context.Context, instanceGUID, bindingGUID string,
 		if err := s.loadInstance(tx, instanceGUID); err != nil {
 			return err
 		}
-		s.reach, err = reachOf(tx, s.broker)
+		s.rules, err = outbound.Of(tx, s.broker.SpaceGUID)
 		return err
 	})
 	if err != nil {

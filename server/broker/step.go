@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"cupola/server/osb"
+	"cupola/server/outbound"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -51,6 +52,11 @@ type answer struct {
 	catalog     *osb.Catalog
 }
 
+// target is a broker for the client.
+func (l *Loop) target(s *step, b *cf.ServiceBroker) osb.Broker {
+	return osb.Broker{URL: b.URL, Username: b.Username, Password: b.Password, Dial: s.rules.Dial(l.Network)}
+}
+
 // step is one step of an operation, and all that it takes to make it.
 type step struct {
 	op     *cf.BrokerOperation
@@ -62,7 +68,7 @@ type step struct {
 	asked  *step  // what was seen when the broker was asked
 	resent bool   // the broker was asked the same before
 	broker *cf.ServiceBroker
-	reach  *reach
+	rules  *outbound.Rules // where the broker may be
 
 	instance *cf.ServiceInstance
 	plan     *cf.ServicePlan
@@ -120,7 +126,7 @@ func load(tx *store.Tx, op *cf.BrokerOperation) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.reach, err = reachOf(tx, s.broker)
+	s.rules, err = outbound.Of(tx, s.broker.SpaceGUID)
 	return s, err
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // apiPaths are what the console may ask for: not the UAA's pages and tokens.
-var apiPaths = []string{"/v3", "/jobs", "/v2/read", "/api/v1/", "/v1/", "/routing/", "/networking/", "/userinfo", "/Users", "/Groups"}
+var apiPaths = []string{"/v3", "/jobs", "/calls", "/v2/read", "/api/v1/", "/v1/", "/routing/", "/networking/", "/userinfo", "/Users", "/Groups"}
 
 func isAPIPath(path string) bool {
 	if path == "/" {

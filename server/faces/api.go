@@ -25,7 +25,7 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 		PackDroplet: func(ctx context.Context, d *cf.Droplet, command string, progress func(api.PackStep)) (any, error) {
 			return x.Images.PackDroplet(ctx, d, command, progress)
 		},
-		Gauges: x.Logs.WebGauges, Requests: f.Metrics.OfApp,
+		Gauges: x.Logs.WebGauges, Requests: f.Metrics.OfApp, Call: l.Calls.Call,
 		RenderBOSH:   l.RenderBOSH,
 		ReadBackup:   func(b *cf.DataBackup, to io.Writer) error { return l.Backups.Open(b, to) },
 		BackupEnding: l.DataBroker.FileEnding,

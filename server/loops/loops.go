@@ -28,6 +28,7 @@ import (
 	"cupola/server/executor"
 	"cupola/server/front"
 	"cupola/server/ingress"
+	"cupola/server/outbound"
 	"cupola/server/reach"
 	"cupola/server/reconcile"
 	"cupola/server/router"
@@ -44,6 +45,7 @@ type Loops struct {
 	Releases   releases.Library // of BOSH
 	Deploys    *deploy.Loop
 	Brokers    *broker.Loop
+	Calls      *outbound.Caller
 	DataBroker *databroker.Service // the built-in service broker; nil where it is off
 	Backups    *databackup.Loop    // of its instances
 	Ingress    *ingress.Ingress
@@ -91,8 +93,7 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	l.Sleep = sleep.New(sleep.Config{Store: x.Store, Router: r, Wish: cf.SleepWish{After: x.SleepAfter, StopAfter: x.SleepStopAfter},
 		Freeze: x.Freeze, Thaw: x.Cell.Thaw, Containers: x.AllContainers, Routed: l.Ingress.Current, Logs: x.Logs.Line, Log: x.Log})
 	r.SetWake(l.Sleep.Wake)
-	l.Brokers, err = newBrokers(x)
-	return err
+	return l.openOutbound(x)
 }
 
 // RenderBOSH writes a deployment as Kubernetes objects; see resolve.Kube.

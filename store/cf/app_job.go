@@ -2,16 +2,29 @@ package cf
 
 import "time"
 
-// AppJob is a command of an app that runs as a task, by schedules or when asked for.
+// AppJobKind is what the runs of a job of an app are. The two are different things in the
+// scheduler's API.
+type AppJobKind string
+
+// The kinds of jobs.
+const (
+	KindJob  AppJobKind = "job"  // tasks of a command
+	KindCall AppJobKind = "call" // POST requests to a URL
+)
+
+// AppJob is what runs for an app by schedules or when asked for.
 type AppJob struct {
 	Resource
-	AppGUID  string
-	Name     string
-	Command  string // sealed at rest
-	MemoryMB int    // 0: as other tasks
-	DiskMB   int    // likewise
-	Timeout  int    // seconds, after which a run is cancelled
-	State    string // of its last run, or JobPending
+	AppGUID    string
+	Kind       AppJobKind
+	Name       string
+	Command    string // of KindJob, as the two below; sealed at rest
+	MemoryMB   int    // 0: as other tasks
+	DiskMB     int    // likewise
+	URL        string // of KindCall, as the one below; sealed at rest
+	AuthHeader string // what requests have as Authorization; sealed at rest
+	Timeout    int    // seconds, after which a run is cancelled
+	State      string // of its last run, or JobPending
 }
 
 // JobPending is the state of a job of an app that never ran.
@@ -42,7 +55,7 @@ type JobExecution struct {
 	Resource
 	JobGUID      string
 	ScheduleGUID string // "": it was asked for
-	TaskGUID     string // "": there was none
+	TaskGUID     string // "": there was none, or it is a run of a call
 	TaskName     string
 	State        ExecutionState
 	Message      string

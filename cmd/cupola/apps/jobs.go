@@ -1,11 +1,13 @@
 package apps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,12 +15,13 @@ import (
 	"cupola/cmd/cupola/command"
 	"cupola/server/logcache/logpage"
 	"cupola/server/manifest"
+	"cupola/store/cf"
 )
 
 // JobsCmd is cupola jobs.
 type JobsCmd struct {
 	List       listJobsCmd   `cmd:"" default:"withargs" help:"List the jobs with their schedules."`
-	Create     createJobCmd  `cmd:"" help:"Create a job: a command of an app that runs as a task."`
+	Create     createJobCmd  `cmd:"" help:"Create a job: a command of an app that runs as a task, or a call, which requests a URL."`
 	Schedule   scheduleCmd   `cmd:"" help:"Run a job by a cron expression."`
 	Unschedule unscheduleCmd `cmd:"" help:"Delete a schedule of a job, or all."`
 	Pause      pauseJobCmd   `cmd:"" help:"Stop running a job by its schedules until 'resume'."`
@@ -29,10 +32,37 @@ type JobsCmd struct {
 	Delete     deleteJobCmd  `cmd:"" help:"Delete a job with its schedules and history."`
 }
 
-// job is a job as the API shows it.
+// job is a job or a call as the API shows it.
 type job struct {
 	GUID, Name, Command, State string
+	URL                        string
 	App                        string `json:"app_guid"`
+
+	kind cf.AppJobKind
+}
+
+// jobsOf are the jobs and the calls that a query asks for, by name.
+func jobsOf(ctx context.Context, c *capi.Client, query url.Values) (all []job, err error) {
+	for _, kind := range []cf.AppJobKind{cf.KindJob, cf.KindCall} {
+		found, err := capi.List[job](ctx, c, job{kind: kind}.base()+"?"+query.Encode())
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range found {
+			j.kind = kind
+			all = append(all, j)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b job) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// does is what a run of the job does.
+func (j job) does() string {
+	if j.kind == cf.KindCall {
+		return strings.TrimSpace("POST " + j.URL)
+	}
+	return j.Command
 }
 
 // schedule is a schedule of a job as the API shows it.
@@ -72,7 +102,7 @@ func (f *jobFlags) find(ctx context.Context) (*capi.Client, job, error) {
 		}
 		query.Set("app_guid", app)
 	}
-	all, err := capi.List[job](ctx, c, "/jobs?"+query.Encode())
+	all, err := jobsOf(ctx, c, query)
 	switch {
 	case err != nil:
 		return nil, job{}, err
@@ -84,8 +114,11 @@ func (f *jobFlags) find(ctx context.Context) (*capi.Client, job, error) {
 	return c, all[0], nil
 }
 
+// base is where the API has what is of the job's kind.
+func (j job) base() string { return "/" + string(j.kind) + "s" }
+
 func (j job) path(parts ...string) string {
-	return "/jobs/" + strings.Join(append([]string{j.GUID}, parts...), "/")
+	return strings.Join(append([]string{j.base(), j.GUID}, parts...), "/")
 }
 
 func (j job) schedules(ctx context.Context, c *capi.Client) ([]schedule, error) {
@@ -104,15 +137,15 @@ func (l *listJobsCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	query := ""
+	query := url.Values{}
 	if l.App != "" {
 		app, err := l.Find(e.Ctx, c, "app", "apps", l.App)
 		if err != nil {
 			return err
 		}
-		query = "?" + capi.Filter("app_guid", app)
+		query.Set("app_guid", app)
 	}
-	jobs, err := capi.List[job](e.Ctx, c, "/jobs"+query)
+	jobs, err := jobsOf(e.Ctx, c, query)
 	if err != nil {
 		return err
 	}
@@ -128,14 +161,14 @@ func (l *listJobsCmd) Run(e *command.Env) error {
 			return err
 		}
 		if len(all) == 0 {
-			t.Add(j.Name, names[j.App], j.State, "-", "-", j.Command)
+			t.Add(j.Name, names[j.App], j.State, "-", "-", j.does())
 		}
 		for _, s := range all {
 			next := "paused"
 			if s.Enabled {
 				next = shown(s.Next)
 			}
-			t.Add(j.Name, names[j.App], j.State, next, s.Expression, j.Command)
+			t.Add(j.Name, names[j.App], j.State, next, s.Expression, j.does())
 		}
 	}
 	return t.Write(e.Out)
@@ -161,13 +194,15 @@ func shown(t *time.Time) string {
 
 type createJobCmd struct {
 	appFlags
-	Job      string        `arg:"" help:"The job's name, unique in the app's space."`
-	Command  string        `arg:"" help:"The command to run."`
-	Schedule []string      `help:"Run it by this cron expression; may be repeated." placeholder:"EXPRESSION" sep:"none"`
-	TimeZone string        `help:"Time zone of the schedules, like Europe/Berlin; by default UTC." placeholder:"ZONE"`
-	Memory   string        `help:"Memory limit of a run; by default that of tasks." short:"m" placeholder:"SIZE"`
-	Disk     string        `help:"Disk limit of a run; by default that of tasks." short:"k" placeholder:"SIZE"`
-	Timeout  time.Duration `help:"Cancel a run after this time." default:"24h"`
+	Job           string        `arg:"" help:"The job's name, unique in the app's space."`
+	Command       string        `arg:"" optional:"" help:"The command to run."`
+	URL           string        `help:"Make it a call: send a POST request to this URL instead." placeholder:"URL"`
+	Authorization string        `help:"Authorization header of a call's requests, like 'Bearer abc'." env:"CUPOLA_CALL_AUTHORIZATION" placeholder:"VALUE"`
+	Schedule      []string      `help:"Run it by this cron expression; may be repeated." placeholder:"EXPRESSION" sep:"none"`
+	TimeZone      string        `help:"Time zone of the schedules, like Europe/Berlin; by default UTC." placeholder:"ZONE"`
+	Memory        string        `help:"Memory limit of a run; by default that of tasks." short:"m" placeholder:"SIZE"`
+	Disk          string        `help:"Disk limit of a run; by default that of tasks." short:"k" placeholder:"SIZE"`
+	Timeout       time.Duration `help:"Cancel a run after this time; by default 24h, a call after 1m." placeholder:"DURATION"`
 }
 
 // Run creates a job with its schedules.
@@ -177,28 +212,48 @@ func (n *createJobCmd) Run(e *command.Env) error {
 		return err
 	}
 	app := strings.Split(path, "/")[3]
-	body := capi.Doc{"name": n.Job, "command": n.Command, "timeout_in_seconds": int(n.Timeout.Seconds())}
+	body, kind, err := n.request()
+	if err != nil {
+		return err
+	}
+	j := job{kind: kind}
+	if err := c.Call(e.Ctx, http.MethodPost, j.base()+"?"+capi.Filter("app_guid", app), body, &j); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Out, "Created the %s %s of %s.\n", kind, n.Job, n.App)
+	for _, s := range n.Schedule {
+		if err := addSchedule(e, c, j, s, n.TimeZone); err != nil {
+			return fmt.Errorf("the %s %s was created without the schedule %q: %w", kind, n.Job, s, err)
+		}
+	}
+	return nil
+}
+
+// request is what is asked of the API.
+func (n *createJobCmd) request() (capi.Doc, cf.AppJobKind, error) {
+	if (n.Command == "") == (n.URL == "") {
+		return nil, "", errors.New("give a command, or a URL by --url")
+	}
+	body := capi.Doc{"name": n.Job}
+	if n.Timeout != 0 {
+		body["timeout_in_seconds"] = int(n.Timeout.Seconds())
+	}
+	if n.URL != "" {
+		body["url"], body["auth_header"] = n.URL, n.Authorization
+		return body, cf.KindCall, nil
+	}
+	body["command"] = n.Command
 	for key, size := range map[string]string{"memory_in_mb": n.Memory, "disk_in_mb": n.Disk} {
 		if size == "" {
 			continue
 		}
 		bytes, ok := manifest.ParseSize(size)
 		if !ok {
-			return fmt.Errorf("invalid size %q: give a number with a unit, like 256M or 1G", size)
+			return nil, "", fmt.Errorf("invalid size %q: give a number with a unit, like 256M or 1G", size)
 		}
 		body[key] = bytes >> 20
 	}
-	var j job
-	if err := c.Call(e.Ctx, http.MethodPost, "/jobs?"+capi.Filter("app_guid", app), body, &j); err != nil {
-		return err
-	}
-	fmt.Fprintf(e.Out, "Created the job %s of %s.\n", n.Job, n.App)
-	for _, s := range n.Schedule {
-		if err := addSchedule(e, c, j, s, n.TimeZone); err != nil {
-			return fmt.Errorf("the job %s was created without the schedule %q: %w", n.Job, s, err)
-		}
-	}
-	return nil
+	return body, cf.KindJob, nil
 }
 
 // addSchedule adds a schedule to a job and prints when it is due.
@@ -303,7 +358,11 @@ func (r *runJobCmd) Run(e *command.Env) error {
 	if err := c.Call(e.Ctx, http.MethodPost, j.path("execute"), nil, &x); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Out, "%s runs as the task %s. See 'cupola jobs logs %[1]s'.\n", j.Name, x.Task)
+	if x.Task == "" {
+		fmt.Fprintf(e.Out, "The request of %s is made. See 'cupola jobs history %[1]s'.\n", j.Name)
+	} else {
+		fmt.Fprintf(e.Out, "%s runs as the task %s. See 'cupola jobs logs %[1]s'.\n", j.Name, x.Task)
+	}
 	for guid := x.GUID; r.Wait && x.State == "RUNNING"; {
 		select {
 		case <-time.After(runPoll):
@@ -361,6 +420,9 @@ func (l *jobLogsCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
+	if j.kind == cf.KindCall {
+		return fmt.Errorf("%s is a call and has no log: see 'cupola jobs history %[1]s'", j.Name)
+	}
 	all, err := capi.List[execution](e.Ctx, c, j.path("history"))
 	if err != nil {
 		return err
@@ -402,6 +464,6 @@ func (d *deleteJobCmd) Run(e *command.Env) error {
 	if err := c.Call(e.Ctx, http.MethodDelete, j.path(), nil, nil); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Out, "Deleted the job %s.\n", j.Name)
+	fmt.Fprintf(e.Out, "Deleted the %s %s.\n", j.kind, j.Name)
 	return nil
 }

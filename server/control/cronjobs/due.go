@@ -70,9 +70,6 @@ func begin(c *control.Session, s *cf.JobSchedule) error {
 	if why != "" {
 		return skip(c, app, j, x, why)
 	}
-	if err := c.Feature("task_creation"); err != nil {
-		return err
-	}
 	_, err = start(c, app, j, x)
 	return err
 }
@@ -120,7 +117,7 @@ func advance(c *control.Session, s *cf.JobSchedule, j *cf.AppJob, app *cf.App) (
 	x := &cf.JobExecution{JobGUID: j.GUID, ScheduleGUID: s.GUID, ScheduledAt: run}
 	if by := c.Tx.Now.Sub(run); by > late {
 		x.Message = fmt.Sprintf("started %s late: cupola was not running", by.Round(time.Second))
-		c.Note(app, "Job %s %s", j.Name, x.Message)
+		note(c, app, j, x.Message)
 	}
 	return x, nil
 }
@@ -142,5 +139,5 @@ func obstacle(c *control.Session, app *cf.App, j *cf.AppJob) (string, error) {
 	if err != nil || running == nil {
 		return "", err
 	}
-	return fmt.Sprintf("the run of %s still goes on, as the task %s", stamp(running.StartedAt), running.TaskName), nil
+	return fmt.Sprintf("the run of %s still goes on%s", stamp(running.StartedAt), asTask(running)), nil
 }

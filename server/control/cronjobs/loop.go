@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"cupola/server/authz"
@@ -17,24 +18,37 @@ import (
 type Config struct {
 	Store    *store.Store
 	Platform *control.Platform
-	Log      *slog.Logger
+	// Call makes the request of a call of a space and says how it was answered. An answer
+	// that is not one of success is an error.
+	Call func(ctx context.Context, spaceGUID string, call *cf.AppJob) (answer string, err error)
+	Log  *slog.Logger
 }
 
 // Loop starts the runs of jobs of apps that are due, and notes how runs end.
-type Loop struct{ Config }
+type Loop struct {
+	Config
+	since   time.Time      // when this daemon began
+	running sync.WaitGroup // requests
+
+	mu       sync.Mutex
+	requests map[string]*answer // of runs, by GUID; nil for one that is under way
+}
 
 // NewLoop makes a Loop.
-func NewLoop(c Config) *Loop { return &Loop{c} }
+func NewLoop(c Config) *Loop {
+	return &Loop{Config: c, since: time.Now(), requests: map[string]*answer{}}
+}
 
-// Run works until ctx ends.
+// Run works until ctx ends, which ends the requests that are under way too.
 func (l *Loop) Run(ctx context.Context) error {
 	const name = "jobs of apps"
-	return store.Derive(store.As(ctx, name), l.Store, store.Derivation[round]{Name: name, Read: look, Use: l.work, Log: l.Log})
+	defer l.running.Wait()
+	return store.Derive(store.As(ctx, name), l.Store, store.Derivation[round]{Name: name, Read: l.look, Use: l.work, Log: l.Log})
 }
 
 // Once does what there is to do now.
 func (l *Loop) Once(ctx context.Context) error {
-	return store.DeriveOnce(ctx, l.Store, look, func(ctx context.Context, r round) error {
+	return store.DeriveOnce(ctx, l.Store, l.look, func(ctx context.Context, r round) error {
 		_, err := l.work(ctx, r)
 		return err
 	})
@@ -44,12 +58,13 @@ func (l *Loop) Once(ctx context.Context) error {
 type round struct {
 	due     []string  // schedules, by GUID
 	settled []string  // runs that have ended, or take too long, by GUID
+	calls   []string  // runs of calls whose request is to be made, by GUID
 	next    time.Time // when there is more
 }
 
 // look finds what there is to do without keeping others from writing: most looks find
 // nothing.
-func look(tx *store.Tx) (r round, err error) {
+func (l *Loop) look(tx *store.Tx) (r round, err error) {
 	schedules, err := store.JobSchedules.Enabled(tx)
 	if err != nil {
 		return r, err
@@ -65,7 +80,7 @@ func look(tx *store.Tx) (r round, err error) {
 	if err != nil || len(running) == 0 {
 		return r, err
 	}
-	return r, r.lookAtRunning(tx, running)
+	return r, l.lookAtRunning(tx, &r, running)
 }
 
 // until notes a time at which there is something to do.
@@ -76,7 +91,7 @@ func (r *round) until(t time.Time) {
 }
 
 // lookAtRunning finds the runs that have ended or take too long.
-func (r *round) lookAtRunning(tx *store.Tx, running []*cf.JobExecution) error {
+func (l *Loop) lookAtRunning(tx *store.Tx, r *round, running []*cf.JobExecution) error {
 	tasks, err := byGUID(tx, store.Tasks, control.GUIDs(running, func(x *cf.JobExecution) string { return x.TaskGUID }), func(t *cf.Task) string { return t.GUID })
 	if err != nil {
 		return err
@@ -88,6 +103,8 @@ func (r *round) lookAtRunning(tx *store.Tx, running []*cf.JobExecution) error {
 	for _, x := range running {
 		t, j := tasks[x.TaskGUID], jobs[x.JobGUID]
 		switch {
+		case j != nil && j.Kind == cf.KindCall:
+			l.lookAtCall(r, x)
 		case t == nil || t.State == cf.TaskSucceeded || t.State == cf.TaskFailed:
 			r.settled = append(r.settled, x.GUID)
 		case j == nil || t.State == cf.TaskCanceling:
@@ -117,6 +134,11 @@ func (l *Loop) work(ctx context.Context, r round) (next time.Time, err error) {
 			err = errors.Join(err, fmt.Errorf("run %s: %w", guid, fault))
 		}
 	}
+	for _, guid := range r.calls {
+		if fault := l.request(ctx, guid); fault != nil {
+			err = errors.Join(err, fmt.Errorf("call %s: %w", guid, fault))
+		}
+	}
 	for _, guid := range r.due {
 		if fault := l.begin(ctx, guid); fault != nil {
 			err = errors.Join(err, fmt.Errorf("schedule %s: %w", guid, fault))
@@ -127,7 +149,7 @@ func (l *Loop) work(ctx context.Context, r round) (next time.Time, err error) {
 
 // settle notes how a run has ended.
 func (l *Loop) settle(ctx context.Context, guid string) error {
-	return l.inSession(ctx, func(c *control.Session) error {
+	err := l.inSession(ctx, func(c *control.Session) error {
 		x, err := store.JobExecutions.Get(c.Tx, guid)
 		if err != nil || x.State != cf.ExecutionRunning {
 			return control.IfFound(err)
@@ -136,9 +158,20 @@ func (l *Loop) settle(ctx context.Context, guid string) error {
 		if err != nil {
 			return control.IfFound(err)
 		}
+		app, err := store.Apps.Get(c.Tx, j.AppGUID)
+		if err != nil {
+			return control.IfFound(err)
+		}
 		c.Actor = actor(j)
-		return settle(c, x)
+		if j.Kind == cf.KindCall {
+			return l.settleCall(c, app, j, x)
+		}
+		return settle(c, app, j, x)
 	})
+	if err == nil {
+		l.forget(guid)
+	}
+	return err
 }
 
 // begin starts the run of a schedule that is due.

@@ -16,17 +16,17 @@ import (
 const keptExecutions = 200
 
 // Execute runs a job now, unless a run of it goes on.
-func Execute(c *control.Session, guid string) (*cf.JobExecution, error) {
-	j, app, err := Find(c, guid)
+func Execute(c *control.Session, kind cf.AppJobKind, guid string) (*cf.JobExecution, error) {
+	j, app, err := Find(c, kind, guid)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.Feature("task_creation"); err != nil {
 		return nil, err
 	}
 	running, err := runningOf(c, j)
 	if err != nil {
 		return nil, err
+	}
+	if running != nil && kind == cf.KindCall {
+		return nil, cf.Unprocessable("Call '%s' is running since %s: wait for it.", j.Name, stamp(running.StartedAt))
 	}
 	if running != nil {
 		return nil, cf.Unprocessable("Job '%s' is running since %s, as the task %s: wait for it, or cancel the task.", j.Name, stamp(running.StartedAt), running.TaskName)
@@ -43,9 +43,35 @@ func runningOf(c *control.Session, j *cf.AppJob) (*cf.JobExecution, error) {
 	return all[0], nil
 }
 
-// start runs a job as a task. The task's name, by which its log is found, is the job's and a
-// random part.
+// asTask says what task a run is, if any.
+func asTask(x *cf.JobExecution) string {
+	if x.TaskName == "" {
+		return ""
+	}
+	return ", as the task " + x.TaskName
+}
+
+// note writes what happens to a job to the app's log.
+func note(c *control.Session, app *cf.App, j *cf.AppJob, what string) {
+	c.Note(app, "%s %s %s", title(j.Kind), j.Name, what)
+}
+
+// start starts a run. The loop makes the request of a call's, which is recorded by then.
 func start(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) (*cf.JobExecution, error) {
+	x.State, x.StartedAt = cf.ExecutionRunning, c.Tx.Now
+	if j.Kind == cf.KindCall {
+		note(c, app, j, "started")
+		return x, record(c, j, x)
+	}
+	if err := c.Feature("task_creation"); err != nil {
+		return nil, err
+	}
+	return x, startTask(c, app, j, x)
+}
+
+// startTask runs a job as a task. The task's name, by which its log is found, is the job's
+// and a random part.
+func startTask(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) error {
 	req := apps.NewTask{Name: change.To(j.Name + "-" + control.NewGUID()[:8]), Command: change.To(j.Command)}
 	if j.MemoryMB > 0 {
 		req.MemoryMB = change.To(j.MemoryMB)
@@ -55,11 +81,11 @@ func start(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) (*
 	}
 	t, err := apps.RunTask(c, app, req)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	x.State, x.TaskGUID, x.TaskName, x.StartedAt = cf.ExecutionRunning, t.GUID, t.Name, c.Tx.Now
+	x.TaskGUID, x.TaskName = t.GUID, t.Name
 	c.Note(app, "Started job %s as task %s", j.Name, t.Name)
-	return x, record(c, j, x)
+	return record(c, j, x)
 }
 
 // record adds a run to a job's history, and forgets the oldest.
@@ -86,7 +112,7 @@ func refuse(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution, s
 	if state == cf.ExecutionFailed {
 		kind, verb = audit.AppJobFail, "failed"
 	}
-	c.Note(app, "Job %s %s: %s", j.Name, verb, why)
+	note(c, app, j, verb+": "+why)
 	if err := record(c, j, x); err != nil {
 		return err
 	}
@@ -95,15 +121,7 @@ func refuse(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution, s
 
 // settle notes how a run has ended, if it has, and cancels the task of one that takes too
 // long.
-func settle(c *control.Session, x *cf.JobExecution) error {
-	j, err := store.AppJobs.Get(c.Tx, x.JobGUID)
-	if err != nil {
-		return control.IfFound(err)
-	}
-	app, err := store.Apps.Get(c.Tx, j.AppGUID)
-	if err != nil {
-		return control.IfFound(err)
-	}
+func settle(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) error {
 	t, err := store.Tasks.Get(c.Tx, x.TaskGUID)
 	switch {
 	case store.IsNotFound(err):
@@ -123,7 +141,7 @@ func settle(c *control.Session, x *cf.JobExecution) error {
 	if err := store.JobExecutions.Update(c.Tx, x); err != nil {
 		return err
 	}
-	c.Note(app, "Job %s %s", j.Name, x.Message)
+	note(c, app, j, x.Message)
 	return apps.CancelTask(c, app, t)
 }
 
@@ -139,10 +157,16 @@ func ended(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution, st
 		return err
 	}
 	j.State = string(state)
-	if err := store.AppJobs.Update(c.Tx, j); err != nil || state == cf.ExecutionSucceeded {
+	if err := store.AppJobs.Update(c.Tx, j); err != nil {
 		return err
 	}
-	c.Note(app, "Job %s failed as task %s: %s", j.Name, x.TaskName, message)
+	if state == cf.ExecutionSucceeded {
+		if j.Kind == cf.KindCall {
+			note(c, app, j, "succeeded: "+message)
+		}
+		return nil
+	}
+	note(c, app, j, "failed"+asTask(x)+": "+message)
 	return event(c, audit.AppJobFail, app, j, audit.Data{"execution_guid": x.GUID, "task_guid": x.TaskGUID, "reason": message})
 }
 

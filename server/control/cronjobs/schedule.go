@@ -35,8 +35,8 @@ func (r NewSchedule) Validate() []string {
 }
 
 // AddSchedule lets a job run when an expression is due.
-func AddSchedule(c *control.Session, jobGUID string, req NewSchedule) (*cf.JobSchedule, error) {
-	j, app, err := Find(c, jobGUID)
+func AddSchedule(c *control.Session, kind cf.AppJobKind, jobGUID string, req NewSchedule) (*cf.JobSchedule, error) {
+	j, app, err := Find(c, kind, jobGUID)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func addSchedule(c *control.Session, j *cf.AppJob, app *cf.App, req NewSchedule)
 		return nil, err
 	}
 	if n >= maxSchedules {
-		return nil, cf.Unprocessable("A job can have at most %d schedules: delete one first.", maxSchedules)
+		return nil, cf.Unprocessable("A %s can have at most %d schedules: delete one first.", j.Kind, maxSchedules)
 	}
 	s := &cf.JobSchedule{JobGUID: j.GUID, Enabled: req.Enabled.Or(true)}
 	if s.Expression, err = cron.In(req.Expression, req.TimeZone); err != nil {
@@ -83,8 +83,8 @@ func setNext(c *control.Session, s *cf.JobSchedule) error {
 }
 
 // FindSchedule is a schedule of a job, if the actor sees it and satisfies the rule there.
-func FindSchedule(c *control.Session, jobGUID, guid string) (*cf.JobSchedule, *cf.AppJob, *cf.App, error) {
-	j, app, err := Find(c, jobGUID)
+func FindSchedule(c *control.Session, kind cf.AppJobKind, jobGUID, guid string) (*cf.JobSchedule, *cf.AppJob, *cf.App, error) {
+	j, app, err := Find(c, kind, jobGUID)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -101,8 +101,8 @@ type ScheduleChange struct {
 }
 
 // UpdateSchedule changes a schedule. Runs that were due while it was paused are not made up for.
-func UpdateSchedule(c *control.Session, jobGUID, guid string, req ScheduleChange) (*cf.JobSchedule, error) {
-	s, j, app, err := FindSchedule(c, jobGUID, guid)
+func UpdateSchedule(c *control.Session, kind cf.AppJobKind, jobGUID, guid string, req ScheduleChange) (*cf.JobSchedule, error) {
+	s, j, app, err := FindSchedule(c, kind, jobGUID, guid)
 	if err != nil || !req.Enabled.Set || req.Enabled.V == s.Enabled {
 		return s, err
 	}
@@ -117,8 +117,8 @@ func UpdateSchedule(c *control.Session, jobGUID, guid string, req ScheduleChange
 }
 
 // DeleteSchedule deletes a schedule of a job. Its runs stay in the history.
-func DeleteSchedule(c *control.Session, jobGUID, guid string) error {
-	s, j, app, err := FindSchedule(c, jobGUID, guid)
+func DeleteSchedule(c *control.Session, kind cf.AppJobKind, jobGUID, guid string) error {
+	s, j, app, err := FindSchedule(c, kind, jobGUID, guid)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func Want(c *control.Session, app *cf.App, req NewJob, expressions []string) err
 	if err := control.Invalid(req.Validate()); err != nil {
 		return err
 	}
-	jobs, err := store.AppJobs.Where(c.Tx, map[string][]string{"app_guids": {app.GUID}, "names": {req.Name}})
+	jobs, err := store.AppJobs.Where(c.Tx, map[string][]string{"app_guids": {app.GUID}, "kinds": {string(cf.KindJob)}, "names": {req.Name}})
 	if err != nil {
 		return err
 	}

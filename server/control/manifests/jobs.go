@@ -23,7 +23,7 @@ func applyJobs(c *control.Session, app *cf.App, m *manifest.App) error {
 
 // addJobs adds the jobs of an app.
 func addJobs(c *control.Session, m map[string]any, app *cf.App) error {
-	jobs, err := store.AppJobs.By(c.Tx, "app_guids", app.GUID)
+	jobs, err := store.AppJobs.Where(c.Tx, map[string][]string{"app_guids": {app.GUID}, "kinds": {string(cf.KindJob)}})
 	if err != nil || len(jobs) == 0 {
 		return err
 	}

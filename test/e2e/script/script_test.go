@@ -100,6 +100,7 @@ func setUpScript(e *testscript.Env, d *e2e.Daemon, o *outside) error {
 	e.Setenv("SPACE_GUID", made.GUID)
 	e.Setenv("API", c.API)
 	e.Setenv("ADDR", d.Addr)
+	e.Setenv("PORT", d.Addr[strings.LastIndex(d.Addr, ":")+1:])
 	e.Setenv("ADMIN_PASSWORD", e2e.AdminPassword)
 	program, err := os.Executable()
 	e.Setenv("PLUGIN", program)

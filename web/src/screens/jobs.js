@@ -1,4 +1,5 @@
-// An app's jobs: commands that run by schedules, or when asked for. Each with its last run, its history and their logs.
+// An app's jobs: commands and requests that run by schedules, or when asked for. Each with its last run, its history
+// and, of commands, their logs.
 import { html, useState } from '../lib/html.js';
 import { get, call } from '../lib/api.js';
 import { useResource, ofApp } from '../lib/resource.js';
@@ -9,18 +10,30 @@ import { Commands } from '../parts/commands.js';
 import { announce } from '../parts/live.js';
 import { LogOf } from '../parts/loglines.js';
 
+// The API has jobs and calls apart; at is where it has one.
 async function load(app, signal) {
-  const { resources } = await get('/jobs?app_guid=' + app.guid, { signal });
+  const list = async path => {
+    const { resources } = await get(`${path}?app_guid=${app.guid}`, { signal });
+    return resources.map(job => ({ ...job, at: `${path}/${job.guid}` }));
+  };
+  const all = (await Promise.all([list('/jobs'), list('/calls')])).flat().sort((a, b) => a.name.localeCompare(b.name));
   return Promise.all(
-    resources.map(async job => {
+    all.map(async job => {
       const [schedules, runs] = await Promise.all([
-        get(`/jobs/${job.guid}/schedules`, { signal }),
-        get(`/jobs/${job.guid}/history?per_page=1`, { signal }),
+        get(job.at + '/schedules', { signal }),
+        get(job.at + '/history?per_page=1', { signal }),
       ]);
       return { ...job, schedules: schedules.resources, last: runs.resources[0] };
     }),
   );
 }
+
+const isCall = job => job.at.startsWith('/calls/');
+const does = job => (isCall(job) ? job.url && 'POST ' + job.url : job.command);
+
+/** Lets a job run by an expression of cron, in a time zone. */
+const schedule = (at, { expression, zone }) =>
+  call('POST', at + '/schedules', { json: { expression: zone ? `CRON_TZ=${zone} ${expression}` : expression, enabled: true } });
 
 /** The tab Jobs. */
 export default function Jobs({ app, may }) {
@@ -39,7 +52,7 @@ export default function Jobs({ app, may }) {
     ${rows?.length === 0 &&
     html`
       <${Empty} title="This app has no jobs." line=${`cupola jobs create ${name} nightly "bin/clean" --schedule "30 2 * * *"`}>
-        A job is a command that runs as a task, by a cron expression or when asked for.
+        A job is a command that runs as a task, or a URL that is requested, by a cron expression or when asked for.
       <//>
     `}
     ${rows?.length > 0 &&
@@ -93,7 +106,7 @@ function commands(app, job, may) {
 const isPaused = job => job.schedules.length > 0 && job.schedules.every(s => !s.enabled);
 
 function Job({ app, job, may, shown, show, reload }) {
-  const at = '/jobs/' + job.guid;
+  const { at } = job;
   const run = async () => {
     await call('POST', at + '/execute');
     announce(`Job ${job.name} started`);
@@ -117,7 +130,7 @@ function Job({ app, job, may, shown, show, reload }) {
   return html`
     <tr data-row>
       <th scope="row">${job.name}</th>
-      <td data-label="Command" class="mono">${job.command ?? html`<span class="muted">hidden</span>`}</td>
+      <td data-label="Command" class="mono">${does(job) ?? html`<span class="muted">hidden</span>`}</td>
       <td data-label="Schedules"><${Schedules} app=${app} job=${job} may=${may} reload=${reload} /></td>
       <td data-label="Last run">${job.last ? html`<${Result} run=${job.last} />` : html`<span class="muted">never</span>`}</td>
       <td>
@@ -181,7 +194,7 @@ const unschedule = (app, job, s, reload) =>
     submit: 'Delete the schedule',
     lines: [`cupola jobs unschedule ${quoted(job.name)} ${quoted(s.expression)} --app ${quoted(app.name)}`],
     run: async () => {
-      await call('DELETE', `/jobs/${job.guid}/schedules/${s.guid}`);
+      await call('DELETE', `${job.at}/schedules/${s.guid}`);
       await reload();
     },
   });
@@ -203,7 +216,7 @@ function took(run) {
 
 function History({ app, job }) {
   const runs = useResource(
-    signal => get(`/jobs/${job.guid}/history?per_page=50`, { signal }),
+    signal => get(job.at + '/history?per_page=50', { signal }),
     [job.guid],
     ofApp(app.guid, 'task event'),
   );
@@ -273,9 +286,6 @@ function History({ app, job }) {
 
 const cronNote = 'Minute, hour, day of the month, month, day of the week; or @hourly, @daily, @weekly, @monthly';
 
-// The expression as the API takes it, in a time zone.
-const inZone = (expression, zone) => (zone && expression ? `CRON_TZ=${zone} ${expression}` : expression);
-
 function When({ expression, setExpression, zone, setZone, required }) {
   return html`
     <div class="fields">
@@ -297,26 +307,41 @@ const scheduleFlags = (expression, zone) =>
 
 function Create({ app, reload, close }) {
   const [name, setName] = useState('');
+  const [kind, setKind] = useState('command');
   const [command, setCommand] = useState('');
+  const [url, setURL] = useState('');
+  const [authorization, setAuthorization] = useState('');
   const [expression, setExpression] = useState('');
   const [zone, setZone] = useState('');
   const [memory, setMemory] = useState('');
-  const [made, setMade] = useState(null); // the job, where its schedule was refused
+  const [made, setMade] = useState(null); // where the job is, if its schedule was refused
+  const calls = kind === 'url';
+  const create = async () => {
+    const path = calls ? '/calls' : '/jobs';
+    const json = calls ? { name, url, auth_header: authorization } : { name, command, ...(memory && { memory_in_mb: Number(memory) }) };
+    const job = await call('POST', `${path}?app_guid=${app.guid}`, { json });
+    return `${path}/${job.guid}`;
+  };
   const run = async () => {
-    const job =
-      made ??
-      (await call('POST', '/jobs?app_guid=' + app.guid, {
-        json: { name, command, ...(memory && { memory_in_mb: Number(memory) }) },
-      }));
-    setMade(job);
-    if (expression) await call('POST', `/jobs/${job.guid}/schedules`, { json: { expression: inZone(expression, zone), enabled: true } });
+    const at = made ?? (await create());
+    setMade(at);
+    if (expression) await schedule(at, { expression, zone });
     await reload();
   };
+  const what = calls ? `--url ${quoted(url || 'URL')}` : quoted(command || 'COMMAND');
   const line =
-    `cupola jobs create ${quoted(app.name)} ${quoted(name || 'NAME')} ${quoted(command || 'COMMAND')}` +
-    `${scheduleFlags(expression, zone)}${memory && ` -m ${memory}M`}`;
+    (calls && authorization ? 'CUPOLA_CALL_AUTHORIZATION=… ' : '') +
+    `cupola jobs create ${quoted(app.name)} ${quoted(name || 'NAME')} ${what}` +
+    `${scheduleFlags(expression, zone)}${!calls && memory ? ` -m ${memory}M` : ''}`;
   return html`
-    <${Sheet} title=${`New job of ${app.name}`} close=${close} submit="Create" run=${run} lines=${[line]} disabled=${!name || !command}>
+    <${Sheet}
+      title=${`New job of ${app.name}`}
+      close=${close}
+      submit="Create"
+      run=${run}
+      lines=${[line]}
+      disabled=${!name || !(calls ? url : command)}
+    >
       <${Field}
         label="Name"
         required
@@ -327,25 +352,58 @@ function Create({ app, reload, close }) {
         placeholder="nightly"
         note=${made ? 'The job is made; its schedule was refused' : 'Unique in the space'}
       />
-      <${Field}
-        label="Command"
-        required
-        disabled=${Boolean(made)}
-        value=${command}
-        onValue=${setCommand}
-        placeholder="bin/rake cleanup"
-        note="Runs as a task, with the app's droplet and environment"
-      />
+      <${Field} as="select" label="What it does" disabled=${Boolean(made)} value=${kind} onValue=${setKind}>
+        <option value="command">Run a command</option>
+        <option value="url">Request a URL</option>
+      <//>
+      ${
+        calls
+          ? html`
+              <${Field}
+                label="URL"
+                required
+                disabled=${Boolean(made)}
+                value=${url}
+                onValue=${setURL}
+                placeholder="https://app.example.com/cleanup"
+                note="Gets a POST request without a body"
+              />
+              <${Field}
+                label="Authorization"
+                disabled=${Boolean(made)}
+                value=${authorization}
+                onValue=${setAuthorization}
+                placeholder="Bearer …"
+                note="A header of the request; it is not shown again"
+              />
+            `
+          : html`
+              <${Field}
+                label="Command"
+                required
+                disabled=${Boolean(made)}
+                value=${command}
+                onValue=${setCommand}
+                placeholder="bin/rake cleanup"
+                note="Runs as a task, with the app's droplet and environment"
+              />
+            `
+      }
       <${When} expression=${expression} setExpression=${setExpression} zone=${zone} setZone=${setZone} />
-      <${Field}
-        label="Memory (MB)"
-        type="number"
-        min="1"
-        disabled=${Boolean(made)}
-        value=${memory}
-        onValue=${setMemory}
-        placeholder="the app's default"
-      />
+      ${
+        !calls &&
+        html`
+          <${Field}
+            label="Memory (MB)"
+            type="number"
+            min="1"
+            disabled=${Boolean(made)}
+            value=${memory}
+            onValue=${setMemory}
+            placeholder="the app's default"
+          />
+        `
+      }
     <//>
   `;
 }
@@ -354,7 +412,7 @@ function Schedule({ app, job, reload, close }) {
   const [expression, setExpression] = useState('');
   const [zone, setZone] = useState('');
   const run = async () => {
-    await call('POST', `/jobs/${job.guid}/schedules`, { json: { expression: inZone(expression, zone), enabled: true } });
+    await schedule(job.at, { expression, zone });
     await reload();
   };
   const line =

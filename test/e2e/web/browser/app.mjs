@@ -98,6 +98,27 @@ export const tests = {
     await dialog.getByRole('button', { name: 'Delete the job', exact: true }).click();
     await page.getByText('This app has no jobs.').waitFor();
   },
+  async 'jobs: a call of a URL, run, its history, deleted'(kit) {
+    const page = await kit.admin(kit.app('quiet', 'jobs'));
+    const button = name => page.getByRole('button', { name, exact: true });
+    const dialog = page.getByRole('dialog');
+    await button('New job…').click();
+    await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill('ping');
+    await dialog.getByRole('combobox', { name: 'What it does' }).selectOption('Request a URL');
+    await dialog.getByRole('textbox', { name: 'URL', exact: true }).fill('http://169.254.169.254/latest');
+    await dialog.getByText(/cupola jobs create \S+ ping --url/).waitFor();
+    await kit.everywhere(page, 'a new call');
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'ping' }) });
+    await row.getByText('POST http://169.254.169.254/latest').waitFor();
+    await button('Run now: ping').click();
+    await row.getByText('failed').waitFor();
+    await button('History of ping').click();
+    await page.getByText('may not connect to it by their security groups').first().waitFor();
+    await button('Delete ping…').click();
+    await dialog.getByRole('button', { name: 'Delete the job', exact: true }).click();
+    await page.getByText('This app has no jobs.').waitFor();
+  },
   async 'autoscaling: a policy, what it did, and its end'(kit) {
     const page = await kit.admin(kit.app('quiet', 'autoscaling'));
     const dialog = page.getByRole('dialog');

@@ -1,7 +1,12 @@
-package broker
+// Package outbound connects the daemon to what developers of a space name: service
+// brokers and the URLs of calls. It gets no further than the apps of the space, by the
+// security groups of the space, or through the platform's own router, since an app may be
+// what is named. Otherwise a URL would let a developer ask whatever this machine can.
+package outbound
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/netip"
@@ -11,26 +16,35 @@ import (
 	"syscall"
 
 	"cupola/runtime/egress"
-	guard "cupola/runtime/fault"
-	"cupola/server/osb"
+	"cupola/runtime/fault"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// reach says where a broker may be. An admin's may be anywhere. A broker of a
-// space is named by a developer of it, and is reached no further than the apps
-// of the space reach: by the security groups of the space, and through the
-// platform's own front, since an app may be the broker. Otherwise a URL would
-// let a developer ask whatever the platform's host can.
-type reach struct {
+// Rules say where the daemon may connect for a space, or for an operator, who may name
+// anything.
+type Rules struct {
 	anywhere bool
-	where    egress.Guard
-	domains  []string // whose hosts are the platform's own
+	where    egress.Guard // of the network that is dialed
+	domains  []string     // whose hosts are the platform's own
 	rules    []cf.SecurityRule
 }
 
-func reachOf(tx *store.Tx, b *cf.ServiceBroker) (*reach, error) {
-	r := &reach{anywhere: b.SpaceGUID == ""}
+// Network is what is the same for all spaces.
+type Network struct {
+	// Router is the address at which the router listens on the port of a URL, "" for none.
+	Router func(port string) string
+	// Where says where spaces may not connect whatever the rules of security groups; with
+	// its Local they may on the loopback.
+	Where egress.Guard
+	// RootCAs are the authorities that certificates are trusted by; nil: the system's. They
+	// are asked for when a connection needs them.
+	RootCAs func() *x509.CertPool
+}
+
+// Of are the rules of a space; "" is an operator's.
+func Of(tx *store.Tx, spaceGUID string) (*Rules, error) {
+	r := &Rules{anywhere: spaceGUID == ""}
 	domains, err := store.Domains.All(tx)
 	if err != nil {
 		return nil, err
@@ -45,30 +59,29 @@ func reachOf(tx *store.Tx, b *cf.ServiceBroker) (*reach, error) {
 	}
 	groups, err := store.SecurityGroups.All(tx)
 	for _, g := range groups {
-		if g.GlobalRunning || slices.Contains(g.RunningSpaces, b.SpaceGUID) {
+		if g.GlobalRunning || slices.Contains(g.RunningSpaces, spaceGUID) {
 			r.rules = append(r.rules, g.Rules...)
 		}
 	}
 	return r, err
 }
 
-// target is a broker for the client.
-func (l *Loop) target(s *step, b *cf.ServiceBroker) osb.Broker {
-	return osb.Broker{URL: b.URL, Username: b.Username, Password: b.Password, Dial: s.reach.dialer(l.Front, l.Where)}
-}
+var errOutOfReach = errors.New("the apps of its space may not connect to it by their security groups")
 
-var errOutOfReach = errors.New("the apps of the broker's space may not connect to it by their security groups")
-
-func (r *reach) dialer(front func(port string) string, where egress.Guard) func(context.Context, string, string) (net.Conn, error) {
-	r.where = where
-	guarded := net.Dialer{ControlContext: guard.Control("broker", r.control)}
-	return guard.Dial("broker", func(ctx context.Context, network, address string) (net.Conn, error) {
+// Dial is the DialContext of a transport that is held to the rules.
+func (r *Rules) Dial(n Network) func(ctx context.Context, network, address string) (net.Conn, error) {
+	here := *r
+	here.where = n.Where
+	guarded := net.Dialer{ControlContext: fault.Control("outbound", here.control)}
+	return fault.Dial("outbound", func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
 		if err != nil {
 			return nil, err
 		}
-		if own := front(port); own != "" && r.isOurs(host) {
-			return (&net.Dialer{}).DialContext(ctx, network, own)
+		if n.Router != nil && here.isOurs(host) {
+			if own := n.Router(port); own != "" {
+				return (&net.Dialer{}).DialContext(ctx, network, own)
+			}
 		}
 		return guarded.DialContext(ctx, network, address)
 	})
@@ -76,7 +89,7 @@ func (r *reach) dialer(front func(port string) string, where egress.Guard) func(
 
 // control refuses to connect to an address that is out of reach. A name was
 // resolved by then: it cannot change afterwards.
-func (r *reach) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+func (r *Rules) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	switch {
 	case err != nil:
@@ -90,7 +103,7 @@ func (r *reach) control(_ context.Context, _, address string, _ syscall.RawConn)
 }
 
 // isOurs tells whether a host is below one of the platform's domains.
-func (r *reach) isOurs(host string) bool {
+func (r *Rules) isOurs(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return slices.ContainsFunc(r.domains, func(d string) bool { return strings.HasSuffix(host, "."+d) })
 }
@@ -98,7 +111,7 @@ func (r *reach) isOurs(host string) bool {
 // allows tells whether a rule lets apps connect to an address. No rule leads to
 // the host's own loopback and links, whatever its range, and one for networks
 // neither to the host nor to containers: networks are other machines.
-func (r *reach) allows(at netip.AddrPort) bool {
+func (r *Rules) allows(at netip.AddrPort) bool {
 	ip := egress.Plain(at.Addr())
 	inside := r.where.Containers.IsValid() && r.where.Containers.Contains(ip)
 	switch {
