@@ -7,9 +7,14 @@ type Use struct {
 	LogRate   int64 // of each, bytes per second; -1: without limit
 }
 
-// ProcessUse gives what started processes use in an org and a space; "" is any.
-func (tx *Tx) ProcessUse(org, space string) ([]Use, error) {
-	return tx.use("processes", "sum(x.instances)", "a.state = 'STARTED'", org, space)
+// ProcessUse gives what started processes use in an org and a space; "" is any. awake
+// leaves out those that sleep.
+func (tx *Tx) ProcessUse(org, space string, awake bool) ([]Use, error) {
+	condition := "a.state = 'STARTED'"
+	if awake {
+		condition += " AND NOT EXISTS (SELECT 1 FROM process_sleeps s WHERE s.process_guid = x.guid AND s.instances = x.instances)"
+	}
+	return tx.use("processes", "sum(x.instances)", condition, org, space)
 }
 
 // TaskUse gives what tasks use that are pending or run, in an org and a space;

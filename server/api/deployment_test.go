@@ -22,7 +22,7 @@ func deploying(t *testing.T) *world {
 	done := make(chan struct{}, 2)
 	go func() {
 		defer func() { done <- struct{}{} }()
-		loop := deploy.New(deploy.Config{Store: w.store, Within: quota.WithinProcesses, Log: slog.New(slog.DiscardHandler)})
+		loop := deploy.New(deploy.Config{Store: w.store, Within: quota.WithinProcesses(false), Log: slog.New(slog.DiscardHandler)})
 		if err := loop.Run(ctx); err != nil {
 			t.Error(err)
 		}

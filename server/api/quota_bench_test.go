@@ -30,6 +30,8 @@ func BenchmarkWithinQuota(b *testing.B) {
 		return nil
 	})
 	for b.Loop() {
-		w.write(func(tx *store.Tx) error { return quota.WithinProcesses(tx, "space-1", func() error { return nil }) })
+		w.write(func(tx *store.Tx) error {
+			return quota.WithinProcesses(false)(tx, "space-1", func() error { return nil })
+		})
 	}
 }

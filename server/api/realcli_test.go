@@ -29,7 +29,7 @@ func TestOfficialCLI(t *testing.T) {
 	defer cancel()
 	go w.reconcile(ctx)
 	go func() {
-		loop := deploy.New(deploy.Config{Store: w.store, Within: quota.WithinProcesses, Log: slog.New(slog.DiscardHandler)})
+		loop := deploy.New(deploy.Config{Store: w.store, Within: quota.WithinProcesses(false), Log: slog.New(slog.DiscardHandler)})
 		if err := loop.Run(ctx); err != nil {
 			t.Error(err)
 		}

@@ -106,6 +106,29 @@ func TestBothQuotas(t *testing.T) {
 	})
 }
 
+// TestQuotasOfSleepers lets an app sleep, which a quota counts, or not. Scaled, it is awake.
+func TestQuotasOfSleepers(t *testing.T) {
+	w := newWorld(t)
+	usage := func(mb int) step {
+		return step{method: "GET", path: "/v3/spaces/space-1/usage_summary", status: 200, want: fmt.Sprintf(`{"usage_summary": {"memory_in_mb": %d}}`, mb)}
+	}
+	scale := step{method: "POST", path: "/v3/processes/app-1/actions/scale", body: `{"instances": 2}`, status: 422, want: detail(10008, "memory space_quota_exceeded")}
+	task := func(status int) step {
+		return step{method: "POST", path: "/v3/apps/app-1/tasks", body: `{"command": "x", "memory_in_mb": 512}`, status: status}
+	}
+	w.run(t, []step{
+		{method: "POST", path: "/v3/apps/app-1/actions/start", status: 200},
+		{method: "POST", path: "/v3/space_quotas", body: `{"name": "s", "apps": {"total_memory_in_mb": 1024}, ` + toOrg + `}`, status: 201, save: "s"},
+		{method: "POST", path: "/v3/space_quotas/{s}/relationships/spaces", body: `{"data": [{"guid": "space-1"}]}`, status: 200},
+	})
+	w.write(func(tx *store.Tx) error {
+		return store.Sleeps.Insert(tx, &cf.Sleep{ProcessGUID: "app-1", AppGUID: "app-1", Instances: 1, State: cf.SleepFrozen})
+	})
+	w.run(t, []step{usage(1024), scale, task(422)})
+	w.api.QuotaAwakeOnly = true
+	w.run(t, []step{usage(0), scale, task(202), usage(512)})
+}
+
 func TestUnboundedIn(t *testing.T) {
 	const end = " apps running with an unlimited log rate limit."
 	for _, c := range []struct {

@@ -76,6 +76,8 @@ type Config struct {
 	SleepAfter     time.Duration `help:"How long an app without a label cupola.dev/sleep-after gets no request before it sleeps; never by default." env:"CUPOLA_SLEEP_AFTER" placeholder:"TIME"`
 	SleepStopAfter time.Duration `help:"How long an app sleeps with its instances frozen, before they are stopped; of apps without a label cupola.dev/sleep-stop-after." default:"1h" env:"CUPOLA_SLEEP_STOP_AFTER" placeholder:"TIME"`
 
+	QuotaAwakeOnly bool `help:"Count only apps that are awake toward quotas: those that sleep use none of the memory and instances that a quota allows." env:"CUPOLA_QUOTA_AWAKE_ONLY"`
+
 	Engine string `help:"What starts containers: 'launch' (cupola's own program, on Linux 5.12 or later; before, runc is used), or 'runc' (libcontainer, which takes longer)." default:"launch" env:"CUPOLA_ENGINE" placeholder:"ENGINE"`
 
 	AlertCommand string `help:"Shell command that gets alerts, as JSON on its standard input; it runs as root. Other targets of alerts are added by 'cupola alerts add-target'." env:"CUPOLA_ALERT_COMMAND" placeholder:"COMMAND"`

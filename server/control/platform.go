@@ -23,6 +23,9 @@ type Platform struct {
 	// Stacks are the root filesystems behind the stacks; nil: there are none.
 	Stacks Stacks
 
+	// QuotaAwakeOnly says that quotas do not count processes that sleep.
+	QuotaAwakeOnly bool
+
 	// BindingsPerInstance bounds how many bindings an app can have to one
 	// service instance at a time; 0: 5.
 	BindingsPerInstance func() int

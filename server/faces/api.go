@@ -46,7 +46,7 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 			return text, err
 		},
 	}
-	c.Releases = l.Releases
+	c.Releases, c.QuotaAwakeOnly = l.Releases, x.QuotaAwakeOnly
 	c.URL, c.Cells, c.Note, c.StackWarning, c.Stacks = x.APIURL(), x.CellUse, x.Logs.API, x.Images.Warning, stack.ForAPI{Library: x.Stacks}
 	c.BindingsPerInstance, c.MountsFor, c.TCPPorts, c.PortUsable = func() int { return x.Current.Get().MaxBindings }, func(brokerGUID string) bool { return l.DataBroker.Mounts(brokerGUID) }, f.tcpPorts, f.portUsable
 	return c

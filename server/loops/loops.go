@@ -76,7 +76,7 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 		}
 	}
 	l.Director = director.New(deployments)
-	l.Deploys = deploy.New(deploy.Config{Store: x.Store, Within: quota.WithinProcesses, Log: x.Log})
+	l.Deploys = deploy.New(deploy.Config{Store: x.Store, Within: quota.WithinProcesses(x.QuotaAwakeOnly), Log: x.Log})
 	l.Desired = bbsrows.New()
 	l.Reach = reach.New(reach.Config{Store: x.Store, Cell: x, Log: x.Log})
 	_, ports, err := front.ParseTCP(x.TCP)

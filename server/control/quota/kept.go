@@ -45,7 +45,7 @@ func usageNow(c *control.Session, a, domains Area, of Kind) (u Usage, err error)
 		if kind == Domains {
 			at = domains
 		}
-		one, err := l.usage(c.Tx, entry{at, kind})
+		one, err := l.usage(c, entry{at, kind})
 		if err != nil {
 			return u, err
 		}
@@ -67,16 +67,16 @@ func (u Usage) with(o Usage) Usage {
 }
 
 // usage is what one kind uses now.
-func (l *ledger) usage(tx *store.Tx, e entry) (Usage, error) {
-	k := l.counts[e]
+func (l *ledger) usage(c *control.Session, e entry) (Usage, error) {
+	k, tx := l.counts[e], c.Tx
 	if k == nil || k.written != tx.Written(k.tables...) {
-		return l.count(tx, e)
+		return l.count(c, e)
 	}
 	if e.kind != Routes {
 		return k.usage, nil
 	}
 	if _, known := tx.RoutesAdded(); !known {
-		return l.count(tx, e)
+		return l.count(c, e)
 	}
 	now, err := k.addedIn(tx, e.area)
 	u := k.usage
@@ -86,11 +86,11 @@ func (l *ledger) usage(tx *store.Tx, e entry) (Usage, error) {
 }
 
 // count counts a kind, and keeps what it counted.
-func (l *ledger) count(tx *store.Tx, e entry) (u Usage, err error) {
+func (l *ledger) count(c *control.Session, e entry) (u Usage, err error) {
 	l.reads++
-	k := &count{spaces: map[string]bool{}}
+	k, tx := &count{spaces: map[string]bool{}}, c.Tx
 	k.tables, err = tx.TablesOf(func() (err error) {
-		k.usage, err = UsageOf(tx, e.area, e.area, e.kind)
+		k.usage, err = UsageOf(c, e.area, e.area, e.kind)
 		return err
 	})
 	if err != nil {

@@ -196,7 +196,7 @@ func (v *verbs) compare(t *rapid.T) {
 			of := quota.Kind(rapid.IntRange(1, int(quota.All)).Draw(t, "kinds"))
 			kept, err := quota.UsageNow(v.c, a, quota.OfOrg("org-"+n), of)
 			v.must(err)
-			fresh, err := quota.UsageOf(v.c.Tx, a, quota.OfOrg("org-"+n), of)
+			fresh, err := quota.UsageOf(v.c, a, quota.OfOrg("org-"+n), of)
 			v.must(err)
 			if len(kept.Sizes) == 0 && len(fresh.Sizes) == 0 {
 				kept.Sizes, fresh.Sizes = nil, nil

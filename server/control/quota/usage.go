@@ -13,7 +13,7 @@ import (
 
 // Usage is what an org or a space uses of its quota.
 type Usage struct {
-	MemoryMB  int         // of started processes and tasks under way
+	MemoryMB  int         // of started processes, or of those that are awake, and of tasks under way
 	Instances int         // started
 	Sizes     map[int]int // memory of an instance in MB → instances of that size, and tasks
 	Tasks     int
@@ -102,10 +102,11 @@ func limited(l cf.QuotaLimits) (of Kind) {
 
 // UsageOf counts some of what is in an area. The domains of a space are its
 // org's.
-func UsageOf(tx *store.Tx, a, domains Area, of Kind) (u Usage, err error) {
+func UsageOf(c *control.Session, a, domains Area, of Kind) (u Usage, err error) {
+	tx := c.Tx
 	u.Sizes = map[int]int{}
 	if of&Processes != 0 {
-		err = countProcesses(tx, &u, a)
+		err = countProcesses(tx, &u, a, c.Platform.QuotaAwakeOnly)
 		err = control.OrElse(err, countTasks(tx, &u, a))
 	}
 	if of&Routes != 0 {
@@ -134,8 +135,8 @@ func countDomains(tx *store.Tx, u *Usage, a Area) error {
 	return err
 }
 
-func countProcesses(tx *store.Tx, u *Usage, a Area) error {
-	processes, err := tx.ProcessUse(a.org(), a.space())
+func countProcesses(tx *store.Tx, u *Usage, a Area, awake bool) error {
+	processes, err := tx.ProcessUse(a.org(), a.space(), awake)
 	for _, p := range processes {
 		u.add(p)
 		u.Instances += p.Instances

@@ -82,7 +82,11 @@ func within(c *control.Session, org *cf.Org, space *cf.Space, of Kind, change fu
 	return control.Invalid(exceeded(list))
 }
 
-// WithinProcesses is Within for a change of processes by what has no session.
-func WithinProcesses(tx *store.Tx, spaceGUID string, change func() error) error {
-	return Within(&control.Session{Tx: tx}, spaceGUID, Processes, change)
+// WithinProcesses is Within for changes of processes by what has no session. awakeOnly is
+// the platform's QuotaAwakeOnly.
+func WithinProcesses(awakeOnly bool) func(tx *store.Tx, spaceGUID string, change func() error) error {
+	p := &control.Platform{QuotaAwakeOnly: awakeOnly}
+	return func(tx *store.Tx, spaceGUID string, change func() error) error {
+		return Within(&control.Session{Tx: tx, Platform: p}, spaceGUID, Processes, change)
+	}
 }

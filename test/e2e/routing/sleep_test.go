@@ -48,6 +48,43 @@ func TestSleep(t *testing.T) {
 	}
 }
 
+// TestQuotaOfSleepers has two apps in a space whose quota has memory for one: the second
+// starts while the first sleeps, which wakes all the same.
+func TestQuotaOfSleepers(t *testing.T) {
+	t.Parallel()
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--quota-awake-only")
+	d.PushProbe("probe")
+	d.PushProbe("other")
+	d.API("POST", "/v3/apps/"+d.App("other")+"/actions/stop", nil, nil)
+	var web struct {
+		Memory int `json:"memory_in_mb"`
+	}
+	d.API("GET", "/v3/apps/"+d.App("probe")+"/processes/web", nil, &web)
+	var spaces struct {
+		Resources []struct {
+			GUID          string
+			Relationships struct{ Organization e2e.Doc }
+		}
+	}
+	d.API("GET", "/v3/spaces", nil, &spaces)
+	space := spaces.Resources[0]
+	d.API("POST", "/v3/space_quotas", e2e.Doc{"name": "one", "apps": e2e.Doc{"total_memory_in_mb": web.Memory}, "relationships": e2e.Doc{
+		"organization": space.Relationships.Organization, "spaces": e2e.Doc{"data": []e2e.Doc{{"guid": space.GUID}}}}}, nil)
+	start := func() error {
+		return d.Client().Call(t.Context(), "POST", "/v3/apps/"+d.App("other")+"/actions/start", nil, nil)
+	}
+	if err := start(); err == nil || !strings.Contains(err.Error(), "memory space_quota_exceeded") {
+		t.Errorf("got %v; want the quota to be exceeded", err)
+	}
+	label(d, "1s", "off")
+	asleep(d)
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	d.Answers("other", "ready")
+	asked(d, t, "/")
+}
+
 // label says when the app sleeps.
 func label(d *e2e.Daemon, after, stopAfter string) {
 	d.T.Helper()
