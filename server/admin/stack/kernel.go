@@ -48,6 +48,9 @@ func (l *Library) TellKernelChanges(ctx context.Context, note func(appGUID, text
 		found, err = changed(tx, now)
 		return err
 	})
+	if ctx.Err() != nil {
+		return
+	}
 	if err != nil {
 		l.Log.ErrorContext(ctx, "cannot read with which kernel apps were staged", "err", err)
 		return
