@@ -130,8 +130,8 @@ func (d *Disks) growCopy(dir string, size int64) error {
 	return d.Open(dir)
 }
 
-// errInUse reports that a disk cannot be removed now.
-var errInUse = errors.New("it cannot be made larger while containers have it")
+// errInUse reports that a disk cannot be made read-only now.
+var errInUse = errors.New("it cannot be copied or made larger while containers have it")
 
 // releasing is how long a container that has ended may still have a disk.
 const releasing = 5 * time.Second
@@ -140,6 +140,18 @@ const releasing = 5 * time.Second
 // whatever begins in a mount namespace has all of the machine's mounts, and other programs keep them as long as they
 // run. Since nothing can write through them any more, a copy of the image is whole, and takes its place.
 func retire(data string) error {
+	if err := still(data); err != nil {
+		return err
+	}
+	if err := unix.Unmount(data, unix.UMOUNT_NOFOLLOW); err != nil {
+		return errors.Join(fmt.Errorf("unmount it to make it larger: %w", err), remount(data, 0))
+	}
+	return nil
+}
+
+// still makes a disk read-only, once no container has it; until then nothing changes. All that was written is in its
+// image then.
+func still(data string) error {
 	var st unix.Stat_t
 	if err := unix.Stat(data, &st); err != nil {
 		return err
@@ -160,10 +172,7 @@ func retire(data string) error {
 		if err == unix.EBUSY {
 			return errInUse
 		}
-		return fmt.Errorf("make it read-only to make it larger: %w", err)
-	}
-	if err := unix.Unmount(data, unix.UMOUNT_NOFOLLOW); err != nil {
-		return errors.Join(fmt.Errorf("unmount it to make it larger: %w", err), remount(data, 0))
+		return fmt.Errorf("make it read-only: %w", err)
 	}
 	return nil
 }

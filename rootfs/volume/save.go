@@ -27,14 +27,8 @@ var ErrNone = errors.New("there is no such volume")
 // not complete by then is an error, and so is a volume in use that has no separate
 // file system, which cannot be frozen.
 func (s *Store) Save(ctx context.Context, name string, within time.Duration, w io.Writer) error {
-	dir, err := s.dir(name)
+	dir, err := s.opened(name)
 	if err != nil {
-		return err
-	}
-	if _, err := s.open(name); err != nil {
-		if _, serr := os.Lstat(filepath.Join(dir, whole)); errors.Is(serr, os.ErrNotExist) {
-			return ErrNone
-		}
 		return err
 	}
 	s.saving.Lock() // no volume is removed meanwhile
@@ -50,6 +44,19 @@ func (s *Store) Save(ctx context.Context, name string, within time.Duration, w i
 		return fmt.Errorf("copy volume %s: %w", name, err)
 	}
 	return nil
+}
+
+// opened opens a volume, and returns where it is; ErrNone if there is none.
+func (s *Store) opened(name string) (dir string, err error) {
+	if dir, err = s.dir(name); err != nil {
+		return "", err
+	}
+	if _, err = s.open(name); err != nil {
+		if _, serr := os.Lstat(filepath.Join(dir, whole)); errors.Is(serr, os.ErrNotExist) {
+			return "", ErrNone
+		}
+	}
+	return dir, err
 }
 
 // saveHeld saves a volume whose file system is frozen meanwhile.

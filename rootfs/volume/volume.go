@@ -136,7 +136,12 @@ func (s *Store) fill(dir string, v Spec) error {
 	if err := errors.Join(open(dir, s.cfg.Users.Base), os.Chmod(data, mode), os.Chown(data, int(s.cfg.Owner), int(s.cfg.Owner))); err != nil {
 		return err
 	}
-	for _, name := range []string{filepath.Join(dir, disk.Image), data} {
+	return finish(dir)
+}
+
+// finish sees a volume on the disk, and marks it as whole.
+func finish(dir string) error {
+	for _, name := range []string{filepath.Join(dir, disk.Image), filepath.Join(dir, disk.Data)} {
 		if err := durable.Sync(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -182,6 +187,43 @@ func (s *Store) Grow(name string, bytes int64) error {
 		return fmt.Errorf("grow volume %s: %w", name, err)
 	}
 	return nil
+}
+
+// Copy makes a volume of the size of another one, with all that is in that, which nothing
+// may use; ErrNone if there is no such. What a killed Copy left is made again.
+func (s *Store) Copy(from, to string) error {
+	dir, err := s.opened(from)
+	if err != nil {
+		return err
+	}
+	next, err := s.dir(to)
+	if err != nil {
+		return err
+	}
+	s.saving.Lock() // one that is being saved cannot be closed
+	defer s.saving.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.removeLocked(next); err != nil {
+		return err
+	}
+	if err := s.copyLocked(dir, next); err != nil {
+		return errors.Join(fmt.Errorf("copy volume %s: %w", from, err), s.removeLocked(next))
+	}
+	return nil
+}
+
+func (s *Store) copyLocked(from, to string) error {
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	if err := s.cfg.Disks.Copy(from, to); err != nil {
+		return err
+	}
+	if err := open(to, s.cfg.Users.Base); err != nil {
+		return err
+	}
+	return finish(to)
 }
 
 // Remove deletes a volume and all that is in it. One that is not there is no

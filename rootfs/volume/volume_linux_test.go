@@ -162,6 +162,59 @@ func TestAVolumeGrows(t *testing.T) {
 	}
 }
 
+// TestACopyHasAllOfAVolume also where a killed one has left a part; the volume stays as it
+// is. One in use is not copied.
+func TestACopyHasAllOfAVolume(t *testing.T) {
+	dir, open := newStore(t)
+	s := open()
+	if m, why := s.cfg.Disks.Method(); m != disk.Loop {
+		t.Skipf("disks are held by %s (%s)", m, why)
+	}
+	if err := s.Create("db", Spec{Bytes: 16 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	row := filepath.Join(openVolume(t, s, "db"), "row")
+	if err := errors.Join(os.WriteFile(row, []byte("1"), 0o640), os.Chown(row, owner+1, owner+2)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(openVolume(t, s, "db"), "open"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Copy("db", "copy"); err == nil {
+		t.Error("a volume in use was copied")
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Copy("none", "copy"); !errors.Is(err, ErrNone) {
+		t.Errorf("got %v; want %v", err, ErrNone)
+	}
+	half := filepath.Join(dir, "copy", disk.Data)
+	if err := errors.Join(os.MkdirAll(half, 0o700), os.WriteFile(filepath.Join(dir, "copy", disk.Image), []byte("half"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Copy("db", "copy"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(row, []byte("2"), 0o640); err != nil { // its disk is writable still
+		t.Error(err)
+	}
+	name := filepath.Join(openVolume(t, s, "copy"), "row")
+	text, err := os.ReadFile(name)
+	info, serr := os.Stat(name)
+	if err != nil || serr != nil || string(text) != "1" || info.Mode().Perm() != 0o640 {
+		t.Fatalf("got %q, %v, %v; want what was there", text, err, serr)
+	}
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != owner+1 || st.Gid != owner+2 {
+		t.Errorf("got %d:%d; want its owner", st.Uid, st.Gid)
+	}
+	root, err := os.Stat(filepath.Dir(name))
+	if err != nil || root.Mode().Perm() != 0o700 || root.Sys().(*syscall.Stat_t).Uid != owner {
+		t.Errorf("got %v, %v; want it the owner's", root, err)
+	}
+}
+
 // TestShow shows directories of a volume, which no link leads out of.
 func TestShow(t *testing.T) {
 	dir, open := newStore(t)
