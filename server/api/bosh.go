@@ -241,9 +241,11 @@ type deployRequest struct {
 	Values   director.Values `json:"values"`
 	Lenient  bool            `json:"lenient"`
 	Recreate bool            `json:"recreate"`
-	Rotate   []string        `json:"rotate"`
-	DryRun   bool            `json:"dry_run"`
-	Force    bool            `json:"force"` // remove links although other deployments use them
+	// RecreateDisks replaces persistent disks by copies of them.
+	RecreateDisks bool     `json:"recreate_persistent_disks"`
+	Rotate        []string `json:"rotate"`
+	DryRun        bool     `json:"dry_run"`
+	Force         bool     `json:"force"` // remove links although other deployments use them
 	rollout
 }
 
@@ -253,7 +255,7 @@ func deployBOSH(c *call) (*response, error) {
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	order := req.into(director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, Rotate: req.Rotate, Force: req.Force})
+	order := req.into(director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, RecreateDisks: req.RecreateDisks, Rotate: req.Rotate, Force: req.Force})
 	configs, err := director.Configs(c.Tx)
 	if err != nil {
 		return nil, err

@@ -94,9 +94,9 @@ func deploy(c *call) (*answer, error) {
 	if o.Manifest, err = c.text(); err != nil {
 		return nil, err
 	}
-	o.Recreate = c.flag("recreate")
-	if c.flag("recreate_persistent_disks") || c.query("recreate_vms_created_before") != "" {
-		return nil, refuse("cupola cannot recreate persistent disks, or only VMs created before a time: leave out these flags")
+	o.Recreate, o.RecreateDisks = c.flag("recreate"), c.flag("recreate_persistent_disks")
+	if c.query("recreate_vms_created_before") != "" {
+		return nil, refuse("cupola cannot recreate only VMs created before a time: leave out this flag")
 	}
 	configs, err := director.Configs(c.tx)
 	if err != nil {

@@ -17,12 +17,13 @@ import (
 type deployCmd struct {
 	capi.Flags
 	sourceFlags
-	DryRun      bool `help:"Only report errors and what would change."`
-	WithSecrets bool `help:"With --dry-run: show the values of credentials."`
-	Lenient     bool `help:"Report faults that BOSH accepts as warnings."`
-	Recreate    bool `help:"Recreate all instances, even unchanged ones."`
-	Fix         bool `help:"Recreate instances that have a process without a running container."`
-	Force       bool `help:"Remove shared links although other deployments use them."`
+	DryRun                  bool `help:"Only report errors and what would change."`
+	WithSecrets             bool `help:"With --dry-run: show the values of credentials."`
+	Lenient                 bool `help:"Report faults that BOSH accepts as warnings."`
+	Recreate                bool `help:"Recreate all instances, even unchanged ones."`
+	RecreatePersistentDisks bool `help:"Replace persistent disks by copies of them, and orphan the old ones."`
+	Fix                     bool `help:"Recreate instances that have a process without a running container."`
+	Force                   bool `help:"Remove shared links although other deployments use them."`
 	rolloutFlags
 	Rotate []string `help:"Regenerate these variables." placeholder:"NAME"`
 	To     string   `help:"Where to deploy: here, or to a Kubernetes cluster." enum:"here,kubernetes" default:"here"`
@@ -47,7 +48,7 @@ func (c *deployCmd) Run(e *command.Env) error {
 		return err
 	}
 	var t boshTask
-	body := c.doc(capi.Doc{"manifest": string(text), "values": s.Values, "lenient": c.Lenient, "recreate": c.Recreate, "rotate": c.Rotate, "fix": c.Fix, "force": c.Force})
+	body := c.doc(capi.Doc{"manifest": string(text), "values": s.Values, "lenient": c.Lenient, "recreate": c.Recreate, "recreate_persistent_disks": c.RecreatePersistentDisks, "rotate": c.Rotate, "fix": c.Fix, "force": c.Force})
 	if err := api.Call(e.Ctx, "POST", "/v1/deployments", body, &t); err != nil {
 		return err
 	}

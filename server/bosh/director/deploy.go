@@ -225,6 +225,7 @@ func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 	if err := w.deleteUnwanted(); err != nil {
 		return err
 	}
+	p.NewDisks = w.newDisks
 	p.addMissing(rows)
 	return plan(tx, d.task, p)
 }

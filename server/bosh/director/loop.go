@@ -24,6 +24,8 @@ type Volumes interface {
 	Create(name string, spec volume.Spec) error
 	// Grow enlarges an unused volume; it leaves a used one as it is.
 	Grow(name string, bytes int64) error
+	// Copy makes an unused volume anew under another name, with all that is in it.
+	Copy(from, to string) error
 	Remove(name string) error
 	List() ([]string, error)
 }
@@ -180,6 +182,10 @@ func (l *Loop) do(ctx context.Context, o *order) (time.Time, error) {
 		return time.Time{}, l.fail(ctx, t, o.fault)
 	case o.fault != nil || c.empty():
 		return c.Wake, o.fault
+	}
+	if len(c.Copies) > 0 {
+		defer l.poke()
+		return time.Time{}, l.renewDisks(ctx, t, c.Copies)
 	}
 	if err := l.dropDisks(c.Discard); err != nil {
 		return time.Time{}, err

@@ -29,7 +29,7 @@ func (s *step) move(i *item) {
 
 // moveOnce takes an instance to its next phase, if it can go there.
 func (s *step) moveOnce(i *item) {
-	if i.mustStop() {
+	if s.mustStop(i) {
 		s.stop(i)
 		return
 	}
@@ -58,10 +58,10 @@ func (s *step) moveOnce(i *item) {
 }
 
 // mustStop reports whether the instance's running containers must stop first.
-func (i *item) mustStop() bool {
+func (s *step) mustStop(i *item) bool {
 	switch i.Phase {
 	case cf.BOSHPreStart, cf.BOSHStarting, cf.BOSHPostStart, cf.BOSHRunning:
-		return i.goal() != cf.BOSHStarted || i.Digest != i.BOSHInstance.Next || i.Renew != i.Renewed
+		return i.goal() != cf.BOSHStarted || i.Digest != i.BOSHInstance.Next || i.Renew != i.Renewed || s.newDisk(i) != ""
 	}
 	return false
 }
@@ -81,8 +81,23 @@ func calling(i *item) bool {
 	return slices.ContainsFunc(i.Calls, func(c cf.BOSHCall) bool { return c.State == cf.BOSHCalling })
 }
 
-// atRest begins the way up, or ends the way down.
+// newDisk returns the GUID of the disk that is to replace that of an instance; "" for none.
+func (s *step) newDisk(i *item) string {
+	if to := s.Plan.NewDisks[i.GUID]; to != i.DiskGUID {
+		return to
+	}
+	return ""
+}
+
+// atRest begins the way up, or ends the way down. Before either an instance gets its new
+// disk, if it is to have one.
 func (s *step) atRest(i *item) {
+	if to := s.newDisk(i); to != "" {
+		if i.BOSHInstance == i.was { // else it is not written yet that it is at rest
+			s.out.Copies = append(s.out.Copies, diskCopy{Instance: i.was, To: to})
+		}
+		return
+	}
 	switch i.goal() {
 	case cf.BOSHGone:
 		i.gone = true
@@ -116,10 +131,16 @@ func (s *step) noteOrphan(i *item) {
 	if i.DiskGUID == "" || s.Plan.DropDisks {
 		return
 	}
-	text := fmt.Sprintf("%s of %s/%d, kept for %d days", i.DiskGUID, i.Group, i.Index, KeepOrphans/(24*time.Hour))
+	s.out.Events = append(s.out.Events, orphanEvents(&s.Task, &i.BOSHInstance)...)
+}
+
+// orphanEvents tell that the disk of an instance is kept, but no longer its own.
+func orphanEvents(t *cf.BOSHTask, r *cf.BOSHInstance) (events []cf.BOSHTaskEvent) {
+	text := fmt.Sprintf("%s of %s/%d, kept for %d days", r.DiskGUID, r.Group, r.Index, KeepOrphans/(24*time.Hour))
 	for _, state := range []string{"started", "finished"} {
-		s.out.Events = append(s.out.Events, cf.BOSHTaskEvent{TaskGUID: s.Task.GUID, Stage: "Orphaning disks", Subject: text, State: state})
+		events = append(events, cf.BOSHTaskEvent{TaskGUID: t.GUID, Stage: "Orphaning disks", Subject: text, State: state})
 	}
+	return events
 }
 
 // enter brings an instance to a phase, and has its scripts called.

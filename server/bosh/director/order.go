@@ -26,6 +26,8 @@ type Order struct {
 	Values   Values `json:"values,omitempty"`
 	Lenient  bool   `json:"lenient,omitempty"`
 	Recreate bool   `json:"recreate,omitempty"`
+	// RecreateDisks replaces persistent disks by copies of them.
+	RecreateDisks bool `json:"recreate_persistent_disks,omitempty"`
 	// Rotate lists variables to regenerate.
 	Rotate []string `json:"rotate,omitempty"`
 	// Of start, stop, restart and recreate: which instances; all of the group

@@ -3,6 +3,7 @@ package director
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -25,6 +26,7 @@ type shelf struct {
 	names []string
 	full  bool
 	stuck int // how often persistent disks do not grow
+	busy  int // how often a disk is not copied
 	grown map[string]int64
 	log   []string // what was made again and removed
 }
@@ -48,6 +50,18 @@ func (s *shelf) Create(name string, _ volume.Spec) error {
 	if !slices.Contains(s.names, name) {
 		s.names, s.log = append(s.names, name), append(s.log, "make "+name)
 	}
+	return nil
+}
+
+func (s *shelf) Copy(from, to string) error {
+	if !slices.Contains(s.names, from) {
+		return volume.ErrNone
+	}
+	if s.busy > 0 {
+		s.busy--
+		return errors.New("it is in use")
+	}
+	s.names, s.log = append(s.names, to), append(s.log, "copy "+from+" to "+to)
 	return nil
 }
 
@@ -445,6 +459,112 @@ func TestDisksThatCannotGrow(t *testing.T) {
 		shelf.stuck = 0
 		write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", Start, Order{}); return err })
 		check("2", cf.BOSHDone, 5)
+	}
+}
+
+// renewing plans a deploy that replaces the disk of the instance of newLoop, and returns
+// the task's number and the GUID of the disk.
+func renewing(t *testing.T, l *Loop, number int) (task, to string) {
+	t.Helper()
+	to = fmt.Sprint("copy-", number)
+	write(t, l, func(tx *store.Tx) error {
+		rows, err := store.BOSHInstances.All(tx)
+		if err != nil {
+			return err
+		}
+		asked := &cf.BOSHTask{DeploymentName: "nats", Kind: string(Deploy), State: cf.BOSHProcessing}
+		p := taskPlan{NewDisks: map[string]string{rows[0].GUID: to}}
+		p.addMissing(rows)
+		return errors.Join(store.BOSHTasks.Insert(tx, asked), plan(tx, asked, p))
+	})
+	return strconv.Itoa(number), to
+}
+
+// TestDisksAreReplaced while instances are down, running and stopped ones. A disk that
+// cannot be copied stays its instance's, which runs again.
+func TestDisksAreReplaced(t *testing.T) {
+	l, shelf, _ := newLoop(t)
+	move(t, l)
+	_, i := row(t, l, "1")
+	replaced := func(number int, phase cf.BOSHPhase) {
+		t.Helper()
+		_, was := row(t, l, "1")
+		shelf.log = nil
+		name, to := renewing(t, l, number)
+		move(t, l)
+		task, now := row(t, l, name)
+		if task.State != cf.BOSHDone || now.Phase != phase || now.DiskGUID != to || now.Failure != "" {
+			t.Errorf("got %s %q, %+v; want it %s with %s", task.State, task.Result, now, phase, to)
+		}
+		if want := []string{"copy " + diskVolume(was.DiskGUID) + " to " + diskVolume(to)}; !slices.Equal(shelf.log, want) {
+			t.Errorf("got %q; want %q", shelf.log, want)
+		}
+		write(t, l, func(tx *store.Tx) error {
+			old, err := store.BOSHDisks.Get(tx, was.DiskGUID)
+			d, newErr := store.BOSHDisks.Get(tx, to)
+			if err == nil && newErr == nil && (old.OrphanedAt.IsZero() || !d.OrphanedAt.IsZero() || d.SizeMB != 1 || d.Group != "nats") {
+				t.Errorf("got %+v and %+v; want the old one orphaned", old, d)
+			}
+			return errors.Join(err, newErr)
+		})
+	}
+	replaced(2, cf.BOSHRunning)
+
+	shelf.busy = 3
+	_, was := row(t, l, "1")
+	name, to := renewing(t, l, 3)
+	move(t, l)
+	task, now := row(t, l, name)
+	want := fmt.Sprintf("'nats/0 (%s)' keeps its old disk: it is in use", i.GUID)
+	if task.State != cf.BOSHError || task.Result != want || now.Phase != cf.BOSHRunning || now.DiskGUID != was.DiskGUID || slices.Contains(shelf.names, diskVolume(to)) {
+		t.Errorf("got %s %q, %+v; want %q, and it running with its old disk", task.State, task.Result, now, want)
+	}
+
+	write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", Stop, Order{}); return err })
+	move(t, l)
+	replaced(5, cf.BOSHStopped)
+}
+
+// TestDisksThatWereNotUsedYet are replaced without a copy.
+func TestDisksThatWereNotUsedYet(t *testing.T) {
+	l, shelf, _ := newLoop(t)
+	move(t, l)
+	write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", Stop, Order{}); return err })
+	move(t, l)
+	_, i := row(t, l, "1")
+	write(t, l, func(tx *store.Tx) error {
+		d, err := store.BOSHDisks.Get(tx, i.DiskGUID)
+		return errors.Join(err, OrphanDisk(tx, "admin", d)) // the instance gets one that nothing has used
+	})
+	shelf.log = nil
+	name, to := renewing(t, l, 3)
+	move(t, l)
+	if task, now := row(t, l, name); task.State != cf.BOSHDone || now.DiskGUID != to || len(shelf.log) != 0 {
+		t.Errorf("got %s %q, %+v and %q; want it with %s", task.State, task.Result, now, shelf.log, to)
+	}
+	write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", Start, Order{}); return err })
+	move(t, l)
+	if want := []string{"make " + diskVolume(to)}; !slices.Equal(shelf.log, want) {
+		t.Errorf("got %q; want %q", shelf.log, want)
+	}
+}
+
+// TestACopyThatNobodyTook is removed: the daemon was killed, or the task was cancelled, before
+// the instance had it.
+func TestACopyThatNobodyTook(t *testing.T) {
+	l, shelf, task := newLoop(t)
+	move(t, l)
+	_, i := row(t, l, "1")
+	c := diskCopy{Instance: *i, To: "copy"}
+	if err := l.renewDisks(t.Context(), task, []diskCopy{c}); err != nil { // of a task that has ended
+		t.Fatal(err)
+	}
+	if !slices.Contains(shelf.names, diskVolume("copy")) {
+		t.Fatalf("got %q; want the copy", shelf.names)
+	}
+	move(t, l)
+	if _, now := row(t, l, "1"); now.DiskGUID != i.DiskGUID || slices.Contains(shelf.names, diskVolume("copy")) || !slices.Contains(shelf.names, diskVolume(i.DiskGUID)) {
+		t.Errorf("got %+v, %q; want the disk as before", now, shelf.names)
 	}
 }
 

@@ -36,7 +36,7 @@ type taskPlan struct {
 	Group     string `json:",omitempty"`
 	Index     *int   `json:",omitempty"`
 	// Ran lists the errands that have ended, and Faults why some on running instances
-	// failed.
+	// failed, or why a disk was not replaced.
 	Ran    []ErrandResult `json:",omitempty"`
 	Faults []string       `json:",omitempty"`
 	// WhenChanged leaves it out where it ran well as it is.
@@ -46,6 +46,8 @@ type taskPlan struct {
 	// Discard lists the GUIDs of instances whose ephemeral disks are deleted while they
 	// are stopped, as BOSH deletes VMs.
 	Discard []string `json:",omitempty"`
+	// NewDisks are the GUIDs of the disks that replace those of instances, by their GUIDs.
+	NewDisks map[string]string `json:",omitempty"`
 	// SkipDrain leaves out pre-stop and drain scripts.
 	SkipDrain bool `json:",omitempty"`
 	// Unresponsive lists the GUIDs of instances that are recreated without any stop script.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/runtime/guid"
 	"cupola/runtime/lrp"
 	"cupola/server/bosh"
 	"cupola/server/bosh/agent"
@@ -23,11 +24,12 @@ type rowWriter struct {
 	rows       map[string][]*cf.BOSHInstance // by group; not in the manifest so far
 	names      map[string]string             // of the rows before the deploy, by GUID
 	renew      []string                      // GUIDs of the instances to recreate
+	newDisks   map[string]string             // GUIDs of the disks that replace those of instances, by their GUIDs
 	azs        func(az string) []string
 }
 
 func newRowWriter(tx *store.Tx, d *deploy, deployment *cf.BOSHDeployment, rows []*cf.BOSHInstance) *rowWriter {
-	w := &rowWriter{tx: tx, deploy: d, deployment: deployment, rows: map[string][]*cf.BOSHInstance{}, names: map[string]string{}}
+	w := &rowWriter{tx: tx, deploy: d, deployment: deployment, rows: map[string][]*cf.BOSHInstance{}, names: map[string]string{}, newDisks: map[string]string{}}
 	for _, r := range rows {
 		w.rows[r.Group] = append(w.rows[r.Group], r)
 		w.names[r.GUID] = instanceKey(r.Group, r.Index)
@@ -92,6 +94,9 @@ func (w *rowWriter) instance(g *bosh.Group, i *bosh.Instance, r *cf.BOSHInstance
 		r = &cf.BOSHInstance{DeploymentGUID: w.deployment.GUID, Group: g.Name, Index: i.Index, Phase: cf.BOSHStopped, Since: w.tx.Now}
 	}
 	r.AZ, r.Lifecycle, r.Next = i.AZ, string(g.Lifecycle), digest
+	if w.deploy.order.RecreateDisks && r.DiskGUID != "" && g.PersistentDiskMB > 0 {
+		w.newDisks[r.GUID] = guid.New()
+	}
 	if err := w.disk(r, g); err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func (s *step) pending(g group) (gone, others []*item) {
 		case i.Group != g.Name || i.gone || i.Chosen || i.TaskGUID == s.Task.GUID && i.Failure != "":
 		case i.Goal == cf.BOSHGone:
 			gone = append(gone, i)
-		case i.service() && !i.Settled() || !i.service() && i.Phase != cf.BOSHStopped:
+		case i.service() && !i.Settled() || !i.service() && i.Phase != cf.BOSHStopped || s.newDisk(i) != "":
 			others = append(others, i)
 		}
 	}

@@ -48,6 +48,7 @@ type changes struct {
 	Forget    []string      // GUIDs of calls
 	Discard   []string      // volumes, before all else
 	Orphans   []string      // GUIDs of disks that instances no longer have
+	Copies    []diskCopy    // to be made before all else
 	Events    []cf.BOSHTaskEvent
 	Happened  []happened // the same, for the events of deployments
 	Task      *cf.BOSHTask
@@ -55,9 +56,15 @@ type changes struct {
 	Wake time.Time
 }
 
+// diskCopy is a copy of an instance's persistent disk that is to replace it.
+type diskCopy struct {
+	Instance cf.BOSHInstance // at rest
+	To       string          // GUID
+}
+
 // empty reports whether there is nothing to write.
 func (c changes) empty() bool {
-	return len(c.Instances)+len(c.Delete)+len(c.Calls)+len(c.Forget)+len(c.Discard)+len(c.Orphans)+len(c.Events) == 0 && c.Task == nil
+	return len(c.Instances)+len(c.Delete)+len(c.Calls)+len(c.Forget)+len(c.Discard)+len(c.Orphans)+len(c.Copies)+len(c.Events) == 0 && c.Task == nil
 }
 
 // event notes what the task does to an instance.

@@ -199,7 +199,7 @@ func (l *Loop) makeDisks(ctx context.Context, c changes) (faults diskFaults, err
 			bytes := int64(mb) << 20
 			if fault := l.Volumes.Create(name, volume.Spec{Bytes: bytes}); fault != nil {
 				faults.lacking[guid] = errors.Join(faults.lacking[guid], fmt.Errorf("make the disk %s: %w", name, fault))
-			} else if fault := l.growDisk(name, bytes); fault != nil {
+			} else if fault := tried(func() error { return l.Volumes.Grow(name, bytes) }); fault != nil {
 				faults.small[guid] = errors.Join(faults.small[guid], fmt.Errorf("grow it to %d MB: %w", mb, fault))
 			}
 		}
@@ -207,11 +207,11 @@ func (l *Loop) makeDisks(ctx context.Context, c changes) (faults diskFaults, err
 	return faults, err
 }
 
-// growDisk grows a disk to its desired size. It tries again: a disk may be busy.
-func (l *Loop) growDisk(name string, bytes int64) (err error) {
+// tried does something with a disk. It tries again: a disk may be busy.
+func tried(do func() error) (err error) {
 	const tries = 3
 	for range tries {
-		if err = l.Volumes.Grow(name, bytes); err == nil {
+		if err = do(); err == nil {
 			return nil
 		}
 	}

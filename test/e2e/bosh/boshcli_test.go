@@ -87,6 +87,7 @@ var cliCommands = []cliCommand{
 	{args: "-d hands ssh worker/0 -c echo -c hi --results", want: []string{"Stdout", "hi"}},
 	{args: "-d hands ssh worker/1 -c true", want: []string{"No instance with a VM in deployment 'hands' matches"}, fails: true},
 	{args: "events --deployment hands --object-type instance", want: []string{"setup ssh", "cleanup ssh"}},
+	{args: "-d hands deploy hands.yml --skip-upload-releases --recreate-persistent-disks", want: []string{"Copying disks: ", "Orphaning disks: ", "Succeeded"}},
 	{args: "curl /info", want: []string{`"name":`}},
 	{args: "-d hands delete-deployment", want: []string{"Deleting unneeded instances", "Succeeded"}},
 	{args: "-d hands delete-deployment", want: []string{"Succeeded"}},

@@ -246,7 +246,16 @@ func TestDirector(t *testing.T) {
 	d.directorReleases(t)
 	d.directorConfigs(t)
 	d.directorReaders(t)
+	d.directorDisks(t)
+}
 
+// directorDisks has the disks of hands replaced, and deletes it and them.
+func (d *directorDaemon) directorDisks(t *testing.T) {
+	t.Helper()
+	events, _ := d.done("POST", "/deployments?recreate_persistent_disks=true", d.manifestOfHands())
+	if !slices.ContainsFunc(events, func(e eventLine) bool { return e.Stage == "Copying disks" && e.State == "finished" }) {
+		t.Errorf("got %+v; want copies of the disks", events)
+	}
 	if events, _ := d.done("DELETE", "/deployments/hands", ""); len(events) == 0 || events[0].Stage != "Deleting unneeded instances" {
 		t.Errorf("got %+v of a delete", events)
 	}
@@ -255,8 +264,8 @@ func TestDirector(t *testing.T) {
 		CID  string `json:"disk_cid"`
 		Size int
 	}
-	if d.get("/disks", &disks); len(disks) != 2 || disks[0].Size != 32 {
-		t.Errorf("got %+v; want two orphaned disks", disks)
+	if d.get("/disks", &disks); len(disks) != 4 || disks[0].Size != 32 {
+		t.Errorf("got %+v; want four orphaned disks: two were replaced", disks)
 	}
 	d.done("POST", "/cleanup", `{"config": {"remove_all": true}}`)
 	if d.get("/disks", &disks); len(disks) != 0 {

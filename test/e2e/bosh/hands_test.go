@@ -1,10 +1,13 @@
 package bosh
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -266,24 +269,28 @@ func (h *handsDaemon) cancelHalfWay(t *testing.T) {
 	contains(t, h.run("events", "--task", "2"), "Task 2 cancelled")
 }
 
+// diskView is a disk as the CLI shows it.
+type diskView struct {
+	GUID     string
+	Group    string
+	Index    int
+	Orphaned bool
+}
+
+// disks lists disks.
+func (h *handsDaemon) disks(args ...string) (all []diskView) {
+	h.T.Helper()
+	if err := json.Unmarshal([]byte(h.run(append([]string{"disks", "--json"}, args...)...)), &all); err != nil {
+		h.T.Fatal(err)
+	}
+	return all
+}
+
 // exchangeDisks gives a stopped instance an empty disk, and then the old one again.
 func (h *handsDaemon) exchangeDisks(t *testing.T) {
 	t.Helper()
-	type disk struct {
-		GUID     string
-		Group    string
-		Index    int
-		Orphaned bool
-	}
-	disks := func(args ...string) (all []disk) {
-		t.Helper()
-		if err := json.Unmarshal([]byte(h.run(append([]string{"disks", "--json"}, args...)...)), &all); err != nil {
-			t.Fatal(err)
-		}
-		return all
-	}
 	old := ""
-	for _, d := range disks() {
+	for _, d := range h.disks() {
 		if d.Index == 1 {
 			old = d.GUID
 		}
@@ -291,7 +298,7 @@ func (h *handsDaemon) exchangeDisks(t *testing.T) {
 	h.fails("Instance worker/1 is not stopped: stop it first", "orphan-disk", old)
 	h.run("stop", "hands", "worker/1", "--hard")
 	h.run("orphan-disk", old)
-	if got := disks("--orphaned"); len(got) != 1 || got[0].GUID != old {
+	if got := h.disks("--orphaned"); len(got) != 1 || got[0].GUID != old {
 		t.Errorf("got %+v; want the disk orphaned", got)
 	}
 	h.run("start", "hands", "worker/1")
@@ -301,13 +308,84 @@ func (h *handsDaemon) exchangeDisks(t *testing.T) {
 	h.run("attach-disk", "hands", "worker/1", old)
 	h.run("start", "hands", "worker/1")
 	h.wantLine("start 3 of 1, 2 with this ephemeral disk") // the second was that of the update
-	empty := disks("--orphaned")
+	empty := h.disks("--orphaned")
 	if len(empty) != 1 || empty[0].GUID == old {
 		t.Fatalf("got %+v; want the empty disk orphaned", empty)
 	}
 	h.run("delete-disk", empty[0].GUID)
-	if got := disks(); len(got) != 2 || got[0].Orphaned || got[1].Orphaned {
+	if got := h.disks(); len(got) != 2 || got[0].Orphaned || got[1].Orphaned {
 		t.Errorf("got %+v; want a disk for each worker", got)
 	}
 	contains(t, h.run("events", "--object-type", "disk"), "attach", "orphan", "delete")
+}
+
+// TestDisksAreRecreated replaces the disks of running and stopped instances by copies, also
+// when the daemon is killed meanwhile.
+func TestDisksAreRecreated(t *testing.T) {
+	t.Parallel()
+	h := startHands(t)
+	first := h.disks()
+	h.run("stop", "hands", "worker/1")
+	contains(t, h.must(h.deploy("[]", "--recreate-persistent-disks")), "Copying disks: "+first[0].GUID, "Orphaning disks: "+first[0].GUID+" of worker/0, kept for 5 days", first[1].GUID+" of worker/1", "Updating instance worker: worker/0")
+	h.wantLine("start 2 of 0, 2 with this ephemeral disk")
+	h.wantReplaced(t, first)
+	h.run("start", "hands", "worker/1")
+	h.wantLine("start 2 of 1, 2 with this ephemeral disk")
+
+	second := h.disks()
+	h.killedWhileCopying(t)
+	h.wantReplaced(t, second)
+	h.run("restart", "hands")
+	for index := range 2 {
+		h.wantLine(fmt.Sprintf("start 4 of %d, 4 with this ephemeral disk", index))
+	}
+	h.must(h.deploy("[]"))
+	if got := h.disks(); len(got) != 6 {
+		t.Errorf("got %+v; want no disk replaced unasked", got)
+	}
+	volumes, err := filepath.Glob(filepath.Join(h.Dir, "volumes", "bosh-store-*"))
+	if err != nil || len(volumes) != 6 {
+		t.Errorf("got %v, %v; want a volume for each disk", volumes, err)
+	}
+}
+
+// wantReplaced checks that some disks are the orphaned ones, and that both workers have another.
+func (h *handsDaemon) wantReplaced(t *testing.T, old []diskView) {
+	t.Helper()
+	used := 0
+	for _, d := range h.disks() {
+		if was := slices.ContainsFunc(old, func(o diskView) bool { return o.GUID == d.GUID }); was != d.Orphaned {
+			t.Errorf("got %+v, of before: %t; want those of before orphaned, and no others", d, was)
+		}
+		if !d.Orphaned {
+			used++
+		}
+	}
+	if used != 2 {
+		t.Errorf("got %d disks in use; want that of each worker", used)
+	}
+}
+
+// killedWhileCopying kills the daemon when a disk is being copied, or was a moment ago. The
+// next daemon goes on.
+func (h *handsDaemon) killedWhileCopying(t *testing.T) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), h.Binary, append(h.deployArgs("[]", "deploy"), "--recreate-persistent-disks")...)
+	cmd.Env = append(os.Environ(), "CUPOLA_API=http://"+h.Addr, "CUPOLA_PASSWORD="+e2e.AdminPassword)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.Contains(lines.Text(), "Copying disks") {
+	}
+	h.Kill()
+	_ = cmd.Wait() // its daemon is gone
+	h.Start()
+	var tasks []struct{ ID int }
+	h.API("GET", "/v1/deployment_tasks", nil, &tasks)
+	h.run("task", fmt.Sprint(tasks[0].ID))
 }
