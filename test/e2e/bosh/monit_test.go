@@ -32,6 +32,7 @@ set -e
 chown vcap:vcap /var/vcap/jobs/clock/config/*
 chmod -R 600 /var/vcap/jobs/clock/config/*
 sed -i s/rendered/$(cat /var/vcap/jobs/hints/config/hint)/ /var/vcap/jobs/clock/config/note # another job's file
+grep -q compiled /var/vcap/packages/marks/mark # and package
 `
 	// clockDrain sees the processes, as on a virtual machine.
 	clockDrain = `#!/bin/bash
@@ -44,6 +45,7 @@ set -e
 pidfile=/var/vcap/sys/run/clock/$2.pid log=/var/vcap/sys/log/clock/log
 case $1 in
 start)
+  grep -q compiled /var/vcap/packages/marks/mark # another job's package
   echo "$(whoami) starts $2: $(cat /var/vcap/jobs/clock/config/note)" >> $log
   nohup sleep 1000000 > /dev/null 2>&1 &
   echo $! > $pidfile ;;
@@ -68,8 +70,10 @@ func (d *releaseDaemon) uploadClock(version, monit string) {
 		"jobs/clock/templates/ctl":       clockCtl,
 		"jobs/clock/templates/note.erb":  "rendered <%= p('note') %>\n",
 		"jobs/hints/monit":               "",
-		"jobs/hints/spec":                "name: hints\ntemplates: {hint: config/hint}\n",
+		"jobs/hints/spec":                "name: hints\ntemplates: {hint: config/hint}\npackages: [marks]\n",
 		"jobs/hints/templates/hint":      "prepared\n",
+		"packages/marks/spec":            "name: marks\nfiles: []\n",
+		"packages/marks/packaging":       "echo compiled > $BOSH_INSTALL_TARGET/mark\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
