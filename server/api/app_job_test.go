@@ -78,6 +78,19 @@ func (w jobWorld) dueSince(ago time.Duration) {
 	})
 }
 
+// isLate lets the schedule be due once a day, and since two hours.
+func (w jobWorld) isLate() {
+	w.write(func(tx *store.Tx) error {
+		s, err := store.JobSchedules.Get(tx, w.saved["schedule"])
+		if err != nil {
+			return err
+		}
+		due := tx.Now.Add(-2 * time.Hour)
+		s.Expression, s.NextAt = fmt.Sprintf("%d %d * * *", due.Minute(), due.Hour()), due.Truncate(time.Minute)
+		return store.JobSchedules.Update(tx, s)
+	})
+}
+
 // tick runs the loop once and returns the history, the newest run first.
 func (w jobWorld) tick(t *testing.T) []*cf.JobExecution {
 	t.Helper()
@@ -164,15 +177,7 @@ func TestAppJobMissed(t *testing.T) {
 	got = w.tick(t)
 	wantRun(t, got[0], cf.ExecutionRunning, "")
 	wantRun(t, got[1], cf.ExecutionSkipped, "more than 999 runs were missed")
-	w.write(func(tx *store.Tx) error { // once a day, and late
-		s, err := store.JobSchedules.Get(tx, w.saved["schedule"])
-		if err != nil {
-			return err
-		}
-		due := tx.Now.Add(-2 * time.Hour)
-		s.Expression, s.NextAt = fmt.Sprintf("%d %d * * *", due.Minute(), due.Hour()), due.Truncate(time.Minute)
-		return store.JobSchedules.Update(tx, s)
-	})
+	w.isLate()
 	w.ends(got[0], cf.TaskSucceeded, "")
 	wantRun(t, w.tick(t)[0], cf.ExecutionRunning, "late: cupola was not running")
 }

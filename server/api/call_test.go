@@ -85,7 +85,7 @@ func TestCallRuns(t *testing.T) {
 		func(context.Context) (string, error) { return "200 OK", nil },
 		func(context.Context) (string, error) { return "", errors.New("answered 404 Not Found") },
 		func(context.Context) (string, error) { panic("a bug") },
-		func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() },
+		func(ctx context.Context) (string, error) { <-ctx.Done(); return "", context.Cause(ctx) },
 	}
 	w := newCallWorld(t, func(ctx context.Context) (string, error) { return answers[requests.Add(1)-1](ctx) })
 	for n, want := range []cf.JobExecution{
@@ -102,7 +102,7 @@ func TestCallRuns(t *testing.T) {
 	w.run(t, []step{{method: "GET", path: "/calls/{call}", status: 200, want: `{"state": "FAILED"}`}})
 }
 
-// TestCallIsNotRepeated ends the daemon while a request is under way.
+// TestCallIsNotRepeated ends the daemon while a request is under way, and sets the clock back.
 func TestCallIsNotRepeated(t *testing.T) {
 	var requests atomic.Int64
 	w := newCallWorld(t, func(ctx context.Context) (string, error) {
@@ -118,15 +118,44 @@ func TestCallIsNotRepeated(t *testing.T) {
 		}
 	}
 	end()
-	next := cronjobs.NewLoop(cronjobs.Config{Store: w.api.Store, Platform: &w.api.Platform, Call: w.api.Cron.Call, Log: slog.New(slog.DiscardHandler)})
-	if err := next.Once(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	all := w.history()
+	w.write(func(tx *store.Tx) error {
+		x, err := store.JobExecutions.First(tx, store.Query{})
+		if err != nil {
+			return err
+		}
+		x.StartedAt = x.StartedAt.Add(time.Hour)
+		return store.JobExecutions.Update(tx, x)
+	})
+	w.restart()
+	all := w.tick(t)
 	wantRun(t, all[0], cf.ExecutionFailed, "cupola ended while the request was made. It is not made again")
 	if len(all) != 1 || requests.Load() > 1 {
 		t.Errorf("got %d runs and %d requests; want 1", len(all), requests.Load())
 	}
+}
+
+// restart replaces the loop, as the next daemon does.
+func (w callWorld) restart() {
+	w.api.Cron = cronjobs.NewLoop(cronjobs.Config{Store: w.api.Store, Platform: &w.api.Platform, Call: w.api.Cron.Call, Log: slog.New(slog.DiscardHandler)})
+}
+
+// TestCallOutlivesDaemon ends the daemon after a call was asked for and before its request is made.
+func TestCallOutlivesDaemon(t *testing.T) {
+	w := newCallWorld(t, func(context.Context) (string, error) { return "200 OK", nil })
+	w.run(t, []step{{method: "POST", path: "/calls/{call}/execute", status: 201, want: `{"state": "RUNNING", "execution_start_time": null}`}})
+	w.restart()
+	all := w.ended(t)
+	wantRun(t, all[0], cf.ExecutionSucceeded, "200 OK")
+	if len(all) != 1 || all[0].StartedAt.IsZero() {
+		t.Errorf("got %+v", all)
+	}
+}
+
+// TestLateCall lets a call be due while no daemon runs: its history says so.
+func TestLateCall(t *testing.T) {
+	w := newCallWorld(t, func(context.Context) (string, error) { return "200 OK", nil })
+	w.isLate()
+	wantRun(t, w.ended(t)[0], cf.ExecutionSucceeded, "late: cupola was not running: 200 OK")
 }
 
 // TestCallOfDeletedApp deletes an app while a call of it is under way.

@@ -41,13 +41,14 @@ const maxAnswer = 64 << 10
 
 // Call makes a POST request without a body, as the scheduler does, and says how it was
 // answered, like "200 OK". An answer of another status than 2xx is an error with its first
-// line. Redirects are not followed: the next request would not be the one that was asked for.
+// line, and so is the cause of ctx if that ended. Redirects are not followed: the next request
+// would not be the one that was asked for.
 func (c *Caller) Call(ctx context.Context, spaceGUID string, call *cf.AppJob) (string, error) {
 	for !c.room.Take(spaceGUID) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return "", errors.New("it waited for other calls of its space to end")
+			return "", fmt.Errorf("%w, while it waited for other calls to end", context.Cause(ctx))
 		}
 	}
 	defer c.room.Put(spaceGUID)
@@ -64,7 +65,11 @@ func (c *Caller) Call(ctx context.Context, spaceGUID string, call *cf.AppJob) (s
 		return "", err
 	}
 	answer, err := client.Do(request)
-	if err != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	default:
 		return "", withoutURL(err)
 	}
 	defer answer.Body.Close()

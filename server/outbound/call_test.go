@@ -100,8 +100,8 @@ func TestCallWaitsForRoom(t *testing.T) {
 	}
 	ended, end := context.WithCancelCause(t.Context())
 	end(errors.New("over"))
-	if got, err := c.Call(ended, "greedy", call); err == nil {
-		t.Errorf("got %q; want it to wait", got)
+	if got, err := c.Call(ended, "greedy", call); err == nil || err.Error() != "over, while it waited for other calls to end" {
+		t.Errorf("got %q, %v; want it to wait", got, err)
 	}
 	c.room.Put("greedy")
 	if got, err := c.Call(t.Context(), "greedy", call); err != nil || got != "204 No Content" {

@@ -60,6 +60,6 @@ type JobExecution struct {
 	State        ExecutionState
 	Message      string
 	ScheduledAt  time.Time // zero: it was asked for
-	StartedAt    time.Time // zero: it did not start
+	StartedAt    time.Time // zero: it did not start; of a call: its request was not made yet
 	EndedAt      time.Time // zero: it has not ended
 }

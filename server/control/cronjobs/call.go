@@ -3,6 +3,7 @@ package cronjobs
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"cupola/runtime/fault"
@@ -17,38 +18,25 @@ type answer struct {
 	message string
 }
 
-// lookAtCall finds what there is to do for the run of a call. A run that began before this
-// daemon did was made by another one, and is not repeated: nobody knows how it was answered.
+// lookAtCall finds what there is to do for the run of a call. One that was started by an
+// earlier daemon is not repeated: it is not known how it was answered.
 func (l *Loop) lookAtCall(r *round, x *cf.JobExecution) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, made := l.requests[x.GUID]
 	switch {
 	case made && a == nil:
-	case made || x.StartedAt.Before(l.since):
+	case made || !x.StartedAt.IsZero():
 		r.settled = append(r.settled, x.GUID)
 	default:
 		r.calls = append(r.calls, x.GUID)
 	}
 }
 
-// request makes the request of a run beside other work. It is made once, whatever becomes of
-// the daemon.
+// request makes the request of a run beside other work.
 func (l *Loop) request(ctx context.Context, guid string) error {
-	var call *cf.AppJob
-	var app *cf.App
-	err := l.Store.Read(ctx, func(tx *store.Tx) error {
-		x, err := store.JobExecutions.Get(tx, guid)
-		if err != nil {
-			return err
-		}
-		if call, err = store.AppJobs.Get(tx, x.JobGUID); err != nil {
-			return err
-		}
-		app, err = store.Apps.Get(tx, call.AppGUID)
-		return err
-	})
-	if err != nil {
+	call, app, err := l.startRequest(ctx, guid)
+	if err != nil || call == nil {
 		return control.IfFound(err)
 	}
 	l.setAnswer(guid, nil)
@@ -58,6 +46,29 @@ func (l *Loop) request(ctx context.Context, guid string) error {
 		l.ask(ctx, guid, app.SpaceGUID, call)
 	})
 	return nil
+}
+
+// startRequest writes that the request of a run starts. It is written before, and once, so that
+// neither a look at older rows nor another daemon makes the request again. A run that has
+// started or ended by now has no call.
+func (l *Loop) startRequest(ctx context.Context, guid string) (call *cf.AppJob, app *cf.App, err error) {
+	err = l.Store.Write(ctx, func(tx *store.Tx) error {
+		call = nil
+		x, err := store.JobExecutions.Get(tx, guid)
+		if err != nil || x.State != cf.ExecutionRunning || !x.StartedAt.IsZero() {
+			return err
+		}
+		j, err := store.AppJobs.Get(tx, x.JobGUID)
+		if err != nil {
+			return err
+		}
+		if app, err = store.Apps.Get(tx, j.AppGUID); err != nil {
+			return err
+		}
+		call, x.StartedAt = j, tx.Now
+		return store.JobExecutions.Update(tx, x)
+	})
+	return call, app, err
 }
 
 // ask makes a request and writes how it was answered. If that cannot be written, a later
@@ -77,14 +88,11 @@ func (l *Loop) ask(ctx context.Context, guid, spaceGUID string, call *cf.AppJob)
 	within, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("canceled after its timeout of %s", timeout))
 	defer cancel()
 	said, err := l.Call(within, spaceGUID, call)
-	switch {
-	case err == nil:
-		a = &answer{cf.ExecutionSucceeded, said}
-	case within.Err() != nil:
-		a = &answer{cf.ExecutionFailed, context.Cause(within).Error()}
-	default:
+	if err != nil {
 		a = &answer{cf.ExecutionFailed, err.Error()}
+		return
 	}
+	a = &answer{cf.ExecutionSucceeded, said}
 }
 
 func (l *Loop) setAnswer(guid string, a *answer) {
@@ -113,5 +121,5 @@ func (l *Loop) settleCall(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.J
 	case a == nil:
 		return nil
 	}
-	return ended(c, app, j, x, a.state, a.message)
+	return ended(c, app, j, x, a.state, strings.TrimPrefix(x.Message+": "+a.message, ": "))
 }

@@ -7,6 +7,6 @@
 // that were due while no daemon ran, the last is made up for, as Kubernetes' CronJob does; the
 // others are skipped. Each leaves an execution, which is the job's history. A run, its task and
 // the next due time are written in one transaction: a daemon that is killed loses none and
-// repeats none. The request of a call is made after that, and once: if the daemon ends while
-// it is under way, the run has failed.
+// repeats none. The request of a call is made after that, by the next daemon if this one ends
+// before, and once: if the daemon ends while it is under way, the run has failed.
 package cronjobs

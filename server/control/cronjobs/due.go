@@ -139,5 +139,5 @@ func obstacle(c *control.Session, app *cf.App, j *cf.AppJob) (string, error) {
 	if err != nil || running == nil {
 		return "", err
 	}
-	return fmt.Sprintf("the run of %s still goes on%s", stamp(running.StartedAt), asTask(running)), nil
+	return fmt.Sprintf("the run of %s still goes on%s", stamp(running.CreatedAt), asTask(running)), nil
 }

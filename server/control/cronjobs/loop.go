@@ -19,7 +19,7 @@ type Config struct {
 	Store    *store.Store
 	Platform *control.Platform
 	// Call makes the request of a call of a space and says how it was answered. An answer
-	// that is not one of success is an error.
+	// that is not one of success is an error. If ctx ends meanwhile, the error says why.
 	Call func(ctx context.Context, spaceGUID string, call *cf.AppJob) (answer string, err error)
 	Log  *slog.Logger
 }
@@ -27,7 +27,6 @@ type Config struct {
 // Loop starts the runs of jobs of apps that are due, and notes how runs end.
 type Loop struct {
 	Config
-	since   time.Time      // when this daemon began
 	running sync.WaitGroup // requests
 
 	mu       sync.Mutex
@@ -36,7 +35,7 @@ type Loop struct {
 
 // NewLoop makes a Loop.
 func NewLoop(c Config) *Loop {
-	return &Loop{Config: c, since: time.Now(), requests: map[string]*answer{}}
+	return &Loop{Config: c, requests: map[string]*answer{}}
 }
 
 // Run works until ctx ends, which ends the requests that are under way too.

@@ -26,10 +26,10 @@ func Execute(c *control.Session, kind cf.AppJobKind, guid string) (*cf.JobExecut
 		return nil, err
 	}
 	if running != nil && kind == cf.KindCall {
-		return nil, cf.Unprocessable("Call '%s' is running since %s: wait for it.", j.Name, stamp(running.StartedAt))
+		return nil, cf.Unprocessable("Call '%s' is running since %s: wait for it.", j.Name, stamp(running.CreatedAt))
 	}
 	if running != nil {
-		return nil, cf.Unprocessable("Job '%s' is running since %s, as the task %s: wait for it, or cancel the task.", j.Name, stamp(running.StartedAt), running.TaskName)
+		return nil, cf.Unprocessable("Job '%s' is running since %s, as the task %s: wait for it, or cancel the task.", j.Name, stamp(running.CreatedAt), running.TaskName)
 	}
 	return start(c, app, j, &cf.JobExecution{JobGUID: j.GUID})
 }
@@ -56,9 +56,9 @@ func note(c *control.Session, app *cf.App, j *cf.AppJob, what string) {
 	c.Note(app, "%s %s %s", title(j.Kind), j.Name, what)
 }
 
-// start starts a run. The loop makes the request of a call's, which is recorded by then.
+// start starts a run. That of a call is only recorded: the loop makes its request.
 func start(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) (*cf.JobExecution, error) {
-	x.State, x.StartedAt = cf.ExecutionRunning, c.Tx.Now
+	x.State = cf.ExecutionRunning
 	if j.Kind == cf.KindCall {
 		note(c, app, j, "started")
 		return x, record(c, j, x)
@@ -83,7 +83,7 @@ func startTask(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution
 	if err != nil {
 		return err
 	}
-	x.TaskGUID, x.TaskName = t.GUID, t.Name
+	x.StartedAt, x.TaskGUID, x.TaskName = c.Tx.Now, t.GUID, t.Name
 	c.Note(app, "Started job %s as task %s", j.Name, t.Name)
 	return record(c, j, x)
 }
