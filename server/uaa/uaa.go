@@ -194,7 +194,7 @@ func AdminHash(ctx context.Context, s *store.Store, password string) (string, er
 func EnsureAdmin(tx *store.Tx, passwordHash string) error {
 	admin, err := findAdmin(tx)
 	if store.IsNotFound(err) {
-		admin, err = &cf.User{Username: "admin", Origin: Origin, Scopes: AdminScopes}, nil
+		admin, err = &cf.User{Username: adminUser, Origin: Origin, Scopes: AdminScopes}, nil
 	}
 	if err != nil {
 		return err
