@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -426,10 +427,17 @@ func TestEventsAreOfWhatAUserSees(t *testing.T) {
 			if err := store.Tasks.Insert(tx, &cf.Task{Resource: cf.Resource{GUID: "task-of-" + app}, AppGUID: app, Name: "t", State: cf.TaskPending}); err != nil {
 				return err
 			}
+			if err := store.AppJobs.Insert(tx, &cf.AppJob{Resource: cf.Resource{GUID: "job-of-" + app}, AppGUID: app, Kind: cf.KindCall, Name: app}); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
-	for _, c := range js.until("task", "task-of-mine") {
+	learned := js.until("app_job", "job-of-mine") // with the task, of the same commit
+	if !slices.ContainsFunc(learned, func(c change) bool { return c.Kind == "task" && c.GUID == "task-of-mine" }) {
+		t.Errorf("got %+v; want the task", learned)
+	}
+	for _, c := range learned {
 		if c.App != "mine" || c.Space != "space-mine" {
 			t.Errorf("got %+v", c)
 		}

@@ -32,6 +32,7 @@ var sources = map[string]source{
 	"deployments":               {kind: "deployment", columns: []string{"guid", "app_guid"}},
 	"revisions":                 {kind: "revision", columns: []string{"guid", "app_guid"}},
 	"tasks":                     {kind: "task", columns: []string{"guid", "app_guid"}},
+	"app_jobs":                  {kind: "app_job", columns: []string{"guid", "app_guid"}},
 	"routes":                    {kind: "route", columns: []string{"guid", "space_guid"}},
 	"route_apps":                {kind: "route", columns: []string{"route_guid", "app_guid"}},
 	"service_instances":         {kind: "service_instance", columns: []string{"guid", "space_guid"}},

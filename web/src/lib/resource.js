@@ -81,7 +81,7 @@ export function oneAtATime(f, ms) {
 }
 
 // Kinds whose changes belong to an app each: one that names no app is of none.
-const appKinds = new Set('app process instance package build droplet deployment revision task event'.split(' '));
+const appKinds = new Set('app process instance package build droplet deployment revision task app_job event'.split(' '));
 
 /** Whether a change is of one of the kinds, and of the app where it belongs to one. @param {string} app @param {string} kinds */
 export const ofApp = (app, kinds) => {

@@ -37,7 +37,7 @@ const schedule = (at, { expression, zone }) =>
 
 /** The tab Jobs. */
 export default function Jobs({ app, may }) {
-  const jobs = useResource(signal => load(app, signal), [app.guid], ofApp(app.guid, 'task event'));
+  const jobs = useResource(signal => load(app, signal), [app.guid], ofApp(app.guid, 'task app_job event'));
   const [shown, setShown] = useState(null);
   const rows = jobs.data;
   const create = () => open(Create, { title: 'New job', app, reload: jobs.reload });
@@ -218,7 +218,7 @@ function History({ app, job }) {
   const runs = useResource(
     signal => get(job.at + '/history?per_page=50', { signal }),
     [job.guid],
-    ofApp(app.guid, 'task event'),
+    ofApp(app.guid, 'task app_job event'),
   );
   const [watched, setWatched] = useState(null);
   const rows = runs.data?.resources;
