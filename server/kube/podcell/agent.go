@@ -280,7 +280,7 @@ func (a *agent) remove(ctx context.Context) error {
 		}
 	}
 	a.mu.Lock()
-	a.left, a.by = false, false
+	a.left, a.by, a.waits, a.ended = false, false, "", nil
 	a.mu.Unlock()
 	a.cell.tunnel.Close()
 	a.cell.policies.changed()
