@@ -157,7 +157,7 @@ func (c *Client) transport(b Broker) *http.Transport {
 		dial = (&net.Dialer{}).DialContext
 	}
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
-	if strings.HasPrefix(b.URL, "https:") && c.config.RootCAs != nil {
+	if strings.HasPrefix(strings.ToLower(b.URL), "https:") && c.config.RootCAs != nil {
 		trust.RootCAs = c.config.RootCAs()
 	}
 	return &http.Transport{DialContext: dial, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSClientConfig: trust}
