@@ -239,6 +239,9 @@ func (n *createJobCmd) request() (capi.Doc, cf.AppJobKind, error) {
 		body["timeout_in_seconds"] = int(n.Timeout.Seconds())
 	}
 	if n.URL != "" {
+		if n.Memory+n.Disk != "" {
+			return nil, "", errors.New("--memory and --disk are limits of a command: a call has none")
+		}
 		body["url"], body["auth_header"] = n.URL, n.Authorization
 		return body, cf.KindCall, nil
 	}
