@@ -102,7 +102,7 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 	return answer{http.StatusOK, object{}}, err
 }
 
-// changeRecovery has its turn for setRecovery.
+// changeRecovery waits until nothing else changes the instance, and then runs setRecovery.
 func (b *broker) changeRecovery(ctx context.Context, i *cf.DataInstance, enabled bool) error {
 	release, err := b.turn(ctx, i.GUID)
 	if err != nil {
