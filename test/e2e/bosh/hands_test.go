@@ -319,6 +319,15 @@ func (h *handsDaemon) exchangeDisks(t *testing.T) {
 	contains(t, h.run("events", "--object-type", "disk"), "attach", "orphan", "delete")
 }
 
+// largerDisks are large enough to be copied for a while.
+const largerDisks = `[{"type": "replace", "path": "/instance_groups/name=worker/persistent_disk", "value": 400}]`
+
+// in runs a command in worker/0, and returns what it prints.
+func (h *handsDaemon) in(command string) string {
+	h.T.Helper()
+	return h.run("ssh", "hands", "worker/0", "-c", command)
+}
+
 // TestDisksAreRecreated replaces the disks of running and stopped instances by copies, also
 // when the daemon is killed meanwhile.
 func TestDisksAreRecreated(t *testing.T) {
@@ -326,20 +335,25 @@ func TestDisksAreRecreated(t *testing.T) {
 	h := startHands(t)
 	first := h.disks()
 	h.run("stop", "hands", "worker/1")
-	contains(t, h.must(h.deploy("[]", "--recreate-persistent-disks")), "Copying disks: "+first[0].GUID, "Orphaning disks: "+first[0].GUID+" of worker/0, kept for 5 days", first[1].GUID+" of worker/1", "Updating instance worker: worker/0")
+	contains(t, h.must(h.deploy(largerDisks, "--recreate-persistent-disks")), "Copying disks: "+first[0].GUID, "Orphaning disks: "+first[0].GUID+" of worker/0, kept for 5 days", first[1].GUID+" of worker/1", "Updating instance worker: worker/0")
 	h.wantLine("start 2 of 0, 2 with this ephemeral disk")
 	h.wantReplaced(t, first)
 	h.run("start", "hands", "worker/1")
 	h.wantLine("start 2 of 1, 2 with this ephemeral disk")
 
-	second := h.disks()
+	const sum = "sha256sum < /var/vcap/store/worker/data"
+	h.in("head -c 300000000 /dev/urandom > /var/vcap/store/worker/data")
+	before, second := h.in(sum), h.disks()
 	h.killedWhileCopying(t)
 	h.wantReplaced(t, second)
+	if now := h.in(sum); now != before {
+		t.Errorf("got %s; want what was on the disk, %s", now, before)
+	}
 	h.run("restart", "hands")
 	for index := range 2 {
 		h.wantLine(fmt.Sprintf("start 4 of %d, 4 with this ephemeral disk", index))
 	}
-	h.must(h.deploy("[]"))
+	h.must(h.deploy(largerDisks))
 	if got := h.disks(); len(got) != 6 {
 		t.Errorf("got %+v; want no disk replaced unasked", got)
 	}
@@ -370,7 +384,7 @@ func (h *handsDaemon) wantReplaced(t *testing.T, old []diskView) {
 // next daemon goes on.
 func (h *handsDaemon) killedWhileCopying(t *testing.T) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), h.Binary, append(h.deployArgs("[]", "deploy"), "--recreate-persistent-disks")...)
+	cmd := exec.CommandContext(t.Context(), h.Binary, append(h.deployArgs(largerDisks, "deploy"), "--recreate-persistent-disks")...)
 	cmd.Env = append(os.Environ(), "CUPOLA_API=http://"+h.Addr, "CUPOLA_PASSWORD="+e2e.AdminPassword)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -388,4 +402,7 @@ func (h *handsDaemon) killedWhileCopying(t *testing.T) {
 	var tasks []struct{ ID int }
 	h.API("GET", "/v1/deployment_tasks", nil, &tasks)
 	h.run("task", fmt.Sprint(tasks[0].ID))
+	if log := h.run("task", fmt.Sprint(tasks[0].ID), "--event"); strings.Count(log, `"stage":"Copying disks"`) < 5 { // two copies, one of them begun twice
+		t.Logf("the disk was copied before the daemon was killed:\n%s", log)
+	}
 }
