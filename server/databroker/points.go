@@ -97,7 +97,7 @@ func (b *broker) points(i *cf.DataInstance) (p Points, err error) {
 
 // namesIn lists a directory, sorted; one that is missing is empty.
 func namesIn(root *os.Root, dir string) ([]string, error) {
-	f, err := root.Open(dir)
+	f, err := root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0) // does not wait, whatever it is
 	if err != nil {
 		return nil, ignoreMissing(err)
 	}
@@ -153,16 +153,43 @@ func (b *broker) fillFromPoint(ctx context.Context, i *cf.DataInstance, want par
 // not archived yet is copied first, since the server archives a segment of its log before it uses the file again.
 func writeSeed(ctx context.Context, root *os.Root, base string, before time.Time, w io.Writer) error {
 	s := &seedWriter{ctx: ctx, root: root, tar: tar.NewWriter(w)}
-	start, err := root.ReadFile(base + "/start")
+	first, err := firstSegment(root, base)
 	if err != nil {
 		return err
 	}
-	first := strings.TrimSpace(string(start))
 	to := before.UTC().Format("2006-01-02 15:04:05.999999") + "+00\n"
 	err = errors.Join(s.directory(seedDir), s.directory(seedDir+"/pg_wal"), s.directory(seedDir+"/wal"), s.text(seedDir+"/to", to),
 		s.segments("pg/pg_wal", seedDir+"/pg_wal", first), s.segments(archiveDir+"/wal", seedDir+"/wal", first),
 		s.file(base+"/base.tar.gz", seedDir+"/base.tar.gz"))
 	return errors.Join(err, s.tar.Close())
+}
+
+// firstSegment reads with which segment the recovery of a base backup begins.
+func firstSegment(root *os.Root, base string) (string, error) {
+	f, _, err := openFile(root, base+"/start")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSaid))
+	return strings.TrimSpace(string(text)), err
+}
+
+// openFile opens a file of a volume. The container's processes may do with theirs what they like meanwhile, so it is
+// opened without waiting and must be a regular one.
+func openFile(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", name)
+	}
+	if err != nil {
+		_ = f.Close()
+	}
+	return f, info, err
 }
 
 // seedWriter writes a seed.
@@ -189,20 +216,12 @@ func (s *seedWriter) text(name, content string) error {
 	return err
 }
 
-// file copies a file. The container's processes may do with theirs what they like meanwhile, so it is
-// opened without waiting and must be a regular one.
+// file copies a file.
 func (s *seedWriter) file(from, to string) error {
 	if err := context.Cause(s.ctx); err != nil {
 		return err
 	}
-	info, err := s.root.Lstat(from)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a file", from)
-	}
-	f, err := s.root.OpenFile(from, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, info, err := openFile(s.root, from)
 	if err != nil {
 		return err
 	}

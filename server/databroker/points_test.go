@@ -2,10 +2,12 @@ package databroker
 
 import (
 	"archive/tar"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -122,6 +124,27 @@ func TestSeed(t *testing.T) {
 		if diff := cmp.Diff(c.want, filesOf(t, f)); diff != "" {
 			t.Errorf("%d: %s", n, diff)
 		}
+	}
+}
+
+// TestPipesHoldUpNoRestore has pipes where the server's processes had files and directories.
+func TestPipesHoldUpNoRestore(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, name := range []string{"start", archiveDir} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeSeed(t.Context(), root, ".", time.Now(), io.Discard); err == nil || err.Error() != "./start is not a file" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := namesIn(root, archiveDir); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("got %v", err)
 	}
 }
 
