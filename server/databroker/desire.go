@@ -25,9 +25,10 @@ const startTimeout = 5 * time.Minute
 // recoverTimeout is how long one may take that is restored to a point in time.
 const recoverTimeout = time.Hour
 
-// startTime is how long an instance may take to start, usually so long.
+// startTime is how long an instance may take to start, usually so long; one that is restored
+// may take longer the first time.
 func startTime(i *cf.DataInstance, usual time.Duration) time.Duration {
-	if parametersIn(i).Of != "" {
+	if i.State != cf.DataReady && parametersIn(i).Of != "" {
 		return recoverTimeout
 	}
 	return usual

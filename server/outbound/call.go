@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -99,8 +100,12 @@ func (c *Caller) client(ctx context.Context, spaceGUID, url string) (*http.Clien
 	}, nil
 }
 
-// withoutURL is an error without the URL, which can have a secret in its query.
+// withoutURL is an error without the URL, which can have a secret in its query, and
+// without the address of the machine's name server.
 func withoutURL(err error) error {
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Errorf("lookup %s: %s", e.Name, e.Err)
+	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
 	}

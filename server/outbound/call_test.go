@@ -71,6 +71,7 @@ func TestCall(t *testing.T) {
 		{url: web + "/moved", fault: "answered 302 Found"},
 		{url: web + "/binary", fault: "answered 500 Internal Server Error: [31m"},
 		{url: "http://127.0.0.1:" + port + "/?token=secret", fault: "dial tcp 127.0.0.1:" + port + ": " + errOutOfReach.Error()},
+		{url: "http://none.invalid/", fault: "lookup none.invalid: no such host"},
 		{url: "http://169.254.169.254/", fault: "dial tcp 169.254.169.254:80: " + errOutOfReach.Error()},
 	} {
 		got, err := c.Call(t.Context(), "space-1", &cf.AppJob{URL: test.url, AuthHeader: test.header})

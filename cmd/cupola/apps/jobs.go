@@ -362,7 +362,7 @@ func (r *runJobCmd) Run(e *command.Env) error {
 		return err
 	}
 	if x.Task == "" {
-		fmt.Fprintf(e.Out, "The request of %s is made. See 'cupola jobs history %[1]s'.\n", j.Name)
+		fmt.Fprintf(e.Out, "%s sends its request. See 'cupola jobs history %[1]s'.\n", j.Name)
 	} else {
 		fmt.Fprintf(e.Out, "%s runs as the task %s. See 'cupola jobs logs %[1]s'.\n", j.Name, x.Task)
 	}
