@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -63,28 +64,65 @@ func (r *reader) close() {
 	r.file.Close()
 }
 
-// rest copies what lies in the pipe now and does not wait for more.
-func (r *reader) rest(w io.Writer, buf []byte) error {
+// readBytes is what one read takes at most.
+const readBytes = 8 << 10
+
+// buffers are what is read into. A pipe has one only while it is read: every container has
+// two pipes, and most are silent.
+var buffers = sync.Pool{New: func() any { return new([readBytes]byte) }}
+
+// copyTo copies what comes, until the end or the read deadline.
+func (r *reader) copyTo(w io.Writer) error {
 	conn, err := r.file.SyscallConn()
 	if err != nil {
 		return err
 	}
 	for {
-		n := 0
-		var readErr error
-		if err := conn.Control(func(fd uintptr) { n, readErr = readRetry(int(fd), buf) }); err != nil {
+		var n int
+		var failed error
+		err := conn.Read(func(fd uintptr) bool {
+			n, failed = copyOnce(int(fd), w)
+			return failed != unix.EAGAIN
+		})
+		if err != nil {
 			return err
 		}
-		if n <= 0 {
-			if readErr == unix.EAGAIN {
-				return nil
-			}
-			return readErr
-		}
-		if _, err := w.Write(buf[:n]); err != nil {
-			return err
+		if failed != nil || n == 0 {
+			return failed
 		}
 	}
+}
+
+// rest copies what lies in the pipe now and does not wait for more.
+func (r *reader) rest(w io.Writer) error {
+	conn, err := r.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	for {
+		var n int
+		var failed error
+		if err := conn.Control(func(fd uintptr) { n, failed = copyOnce(int(fd), w) }); err != nil {
+			return err
+		}
+		if failed == unix.EAGAIN {
+			return nil
+		}
+		if failed != nil || n == 0 {
+			return failed
+		}
+	}
+}
+
+// copyOnce copies what one read takes; none is the end.
+func copyOnce(fd int, w io.Writer) (int, error) {
+	buf := buffers.Get().(*[readBytes]byte)
+	defer buffers.Put(buf)
+	n, err := readRetry(fd, buf[:])
+	if err != nil {
+		return 0, err
+	}
+	return w.Write(buf[:n])
 }
 
 func readRetry(fd int, buf []byte) (int, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
@@ -30,15 +29,12 @@ type Follower struct {
 
 	mu   sync.Mutex // held while sink runs
 	sink Sink
-
-	drainOnce sync.Once
-	draining  chan struct{}
 }
 
 // Open opens the FIFOs. What is written from then on is kept for Run, also if
 // other processes have them open. A Follower that is never Run must be Closed.
 func Open(c Config) (*Follower, error) {
-	f := &Follower{limiter: c.Limiter, sink: c.Sink, readers: make([]*reader, 2), draining: make(chan struct{})}
+	f := &Follower{limiter: c.Limiter, sink: c.Sink, readers: make([]*reader, 2)}
 	if f.limiter == nil {
 		f.limiter = NewLimiter(unlimited)
 	}
@@ -66,8 +62,8 @@ func (f *Follower) Close() {
 }
 
 // Drain informs Run that the container has exited: Run reads the rest of the
-// pipes and returns. It may be called more than once.
-func (f *Follower) Drain() { f.drainOnce.Do(func() { close(f.draining) }) }
+// pipes and returns. It may be called more than once, and before Run.
+func (f *Follower) Drain() { f.wake() }
 
 // Run reads until Drain or until ctx ends. When ctx ends what lies in the
 // pipes stays there for the next Follower. It closes the FIFOs.
@@ -75,15 +71,6 @@ func (f *Follower) Run(ctx context.Context) error {
 	defer f.Close()
 	stop := context.AfterFunc(ctx, fault.Func("logs", f.wake))
 	defer stop()
-	finished := make(chan struct{})
-	defer close(finished)
-	fault.Go("logs", func() {
-		select {
-		case <-f.draining:
-			f.wake()
-		case <-finished:
-		}
-	})
 	errs := make([]error, len(f.readers))
 	var running sync.WaitGroup
 	for i, r := range f.readers {
@@ -104,29 +91,17 @@ func (f *Follower) wake() {
 	}
 }
 
-// readBytes is what one read takes at most. Every container holds two such
-// buffers, so they are small.
-const readBytes = 8 << 10
-
 func (f *Follower) follow(ctx context.Context, r *reader, stderr bool) error {
 	s := &splitter{max: maxLine, line: func(line []byte) { f.emit(line, stderr) }}
 	defer s.flush()
-	buf := make([]byte, readBytes)
-	for {
-		n, err := r.file.Read(buf)
-		_, _ = s.Write(buf[:n]) // a splitter takes everything
-		switch {
-		case err == nil:
-		case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil:
-			return nil
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return r.rest(s, buf)
-		case errors.Is(err, io.EOF):
-			return nil
-		default:
-			return err
-		}
+	err := r.copyTo(s)
+	switch {
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		return err
+	case ctx.Err() != nil:
+		return nil
 	}
+	return r.rest(s)
 }
 
 // emit hands a line to the sink, if the limit allows.
