@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -152,6 +153,34 @@ func TestInitMovesIntoRealCgroup(t *testing.T) {
 	code, out := runInit(t, []*os.File{f}, "--cgroup-fds", "3", "--", filepath.Join(programsDir, "lifecycle"), "cat", "/proc/self/cgroup")
 	if code != 0 || !strings.Contains(out, filepath.Base(dir)) {
 		t.Errorf("got %d %q; want cgroup %s", code, out, filepath.Base(dir))
+	}
+}
+
+// TestInitWaitsForWriters starts a program that is still open for writing.
+func TestInitWaitsForWriters(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	content, err := os.ReadFile(filepath.Join(programsDir, "lifecycle"))
+	if err == nil {
+		err = os.WriteFile(program, content, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer, err := os.OpenFile(program, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { writer.Close() })
+	if code, out := runInit(t, nil, "--", program, "cat", program+"/none"); code != 1 {
+		t.Errorf("got %d (%s); want the program to run", code, out)
+	}
+	writer, err = os.OpenFile(program, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	if code, out := runInit(t, nil, "--", program, "cat", "/dev/null"); code != 126 || !strings.Contains(out, "text file busy") {
+		t.Errorf("got %d (%s); want 126", code, out)
 	}
 }
 

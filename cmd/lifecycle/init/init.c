@@ -246,6 +246,22 @@ static const char *next(const char *dirs, const char *name, char *path)
 	return 0;
 }
 
+/* execute executes a program, and returns why it cannot. One that a process still has open
+ * for writing is tried again for a second: the daemon writes what a container downloads, and
+ * what the daemon executes meanwhile has its descriptors for a moment. */
+static long execute(const char *path, char **argv, char **env)
+{
+	const struct __kernel_timespec pause = {0, 1000000};
+	long err;
+	for (int tries = 1000; tries; tries--) {
+		err = call(__NR_execve, path, argv, env);
+		if (err != -ETXTBSY)
+			break;
+		call(__NR_nanosleep, &pause, 0);
+	}
+	return err;
+}
+
 /* become executes argv, which it finds in PATH if its name has no slash. PID 1
  * never runs it, and so does not get the stack that it needs. */
 __attribute__((noinline)) static _Noreturn void become(char **argv, char **env)
@@ -255,7 +271,7 @@ __attribute__((noinline)) static _Noreturn void become(char **argv, char **env)
 	for (const char *s = argv[0]; *s; s++) {
 		if (*s != '/')
 			continue;
-		long err = call(__NR_execve, argv[0], argv, env);
+		long err = execute(argv[0], argv, env);
 		long found = call(__NR_faccessat, AT_FDCWD, argv[0], 0);
 		fail(found && found != -EACCES ? NOT_FOUND : CANNOT_RUN, "exec ", argv[0], reason(err));
 	}
@@ -263,7 +279,7 @@ __attribute__((noinline)) static _Noreturn void become(char **argv, char **env)
 		if ((*e)[0] == 'P' && (*e)[1] == 'A' && (*e)[2] == 'T' && (*e)[3] == 'H' && (*e)[4] == '=')
 			dirs = *e + 5;
 	while ((dirs = next(dirs, argv[0], path))) {
-		long err = call(__NR_execve, path, argv, env);
+		long err = execute(path, argv, env);
 		if (err != -ENOENT && err != -ENOTDIR && err != -EACCES)
 			fail(CANNOT_RUN, "exec ", path, reason(err));
 	}
