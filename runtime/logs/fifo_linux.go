@@ -77,20 +77,7 @@ func (r *reader) copyTo(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for {
-		var n int
-		var failed error
-		err := conn.Read(func(fd uintptr) bool {
-			n, failed = copyOnce(int(fd), w)
-			return failed != unix.EAGAIN
-		})
-		if err != nil {
-			return err
-		}
-		if failed != nil || n == 0 {
-			return failed
-		}
-	}
+	return copyAll(w, conn.Read)
 }
 
 // rest copies what lies in the pipe now and does not wait for more.
@@ -99,14 +86,27 @@ func (r *reader) rest(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	err = copyAll(w, func(read func(fd uintptr) bool) error {
+		return conn.Control(func(fd uintptr) { read(fd) })
+	})
+	if err == unix.EAGAIN {
+		return nil
+	}
+	return err
+}
+
+// copyAll copies until the end. with calls a read, which says by false that there is nothing
+// yet: with may wait then and call it again.
+func copyAll(w io.Writer, with func(read func(fd uintptr) bool) error) error {
 	for {
 		var n int
 		var failed error
-		if err := conn.Control(func(fd uintptr) { n, failed = copyOnce(int(fd), w) }); err != nil {
+		err := with(func(fd uintptr) bool {
+			n, failed = copyOnce(int(fd), w)
+			return failed != unix.EAGAIN
+		})
+		if err != nil {
 			return err
-		}
-		if failed == unix.EAGAIN {
-			return nil
 		}
 		if failed != nil || n == 0 {
 			return failed
