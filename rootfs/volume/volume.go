@@ -190,7 +190,7 @@ func (s *Store) Grow(name string, bytes int64) error {
 }
 
 // Copy makes a volume of the size of another one, with all that is in that, which nothing
-// may use; ErrNone if there is no such. What a killed Copy left is made again.
+// may use; ErrNone if there is none. What a killed Copy left is made again.
 func (s *Store) Copy(from, to string) error {
 	dir, err := s.opened(from)
 	if err != nil {

@@ -22,7 +22,7 @@ func (l *Loop) renewDisks(ctx context.Context, t *cf.BOSHTask, copies []diskCopy
 		done(fault)
 		err = errors.Join(err, l.Store.Write(ctx, func(tx *store.Tx) error { return replaceDisk(tx, t, c, fault) }))
 	}
-	l.isSwept = false // a copy is no one's if its task was cancelled meanwhile
+	l.isSwept = false // a copy belongs to no instance if its task was cancelled meanwhile
 	return err
 }
 
