@@ -16,7 +16,7 @@ RACE       := GORACE=atexit_sleep_ms=100 $(TEST) -race '-gcflags=modernc.org/sql
 KUBE_CACHE    ?= $(HOME)/.cache/cupola/kube
 SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
 # What passed before on the same inputs runs again in test-all alone.
-ONCE_KUBE    = .ci/once kube ./server/kube/... ./runtime/cell/conformance ./server/bosh/... ./test/e2e/bosh ./test/e2e/images test/kube .ci/image $(wildcard cmd/cupola/apps/*.go cmd/cupola/deployment/*.go) --
+ONCE_KUBE    = .ci/once kube ./server/kube/... ./runtime/cell/conformance ./server/bosh/... ./test/e2e/bosh ./test/e2e/images test/kube .ci/image $(wildcard cmd/cupola/apps/*.go cmd/cupola/cells/*.go cmd/cupola/deployment/*.go) --
 ONCE_SYSTEMD = .ci/once systemd ./server/systemd test/systemd ./cmd/cupola/upgrade $(wildcard cmd/cupola/install.go cmd/cupola/upgrade.go) --
 ONCE_TOOLCHAINS = .ci/once toolchains ./cmd/lifecycle ./rootfs/debian ./rootfs/stack examples test/e2e/push/toolchain_test.go --
 ONCE_WEB     = .ci/once web ./web ./server/console ./server/machine test/e2e/web --

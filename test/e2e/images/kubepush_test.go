@@ -52,7 +52,6 @@ func TestAppOnKubernetesCellFromSource(t *testing.T) {
 	n.Until("the pods are those of the instances", func() bool {
 		return slices.Equal(slices.Sorted(slices.Values(podNames(n))), e2e.GUIDs(d.Running("shop", "web", 3)))
 	})
-	movesAway(t, d, n)
 	if unused := n.Unused(); slices.Contains(unused, "get pods/exec") && slices.Contains(unused, "create pods/exec") {
 		t.Errorf("cf ssh needs no right of the account: unused are %v", unused)
 	}
@@ -121,27 +120,6 @@ func entersHere(t *testing.T, d *e2e.Daemon) {
 		t.Errorf("through a forwarded port: got %s %q, %v", res.Status, body, err)
 	}
 	d.Deleted("probe")
-}
-
-// movesAway moves the app to this machine and back, while it is asked.
-func movesAway(t *testing.T, d *e2e.Daemon, n *kubetest.Node) {
-	t.Helper()
-	d.ScaleTo("shop", 2)
-	traffic := d.Send("shop.localhost", 20)
-	for _, to := range []string{"cupola", "edge"} {
-		out, err := d.Run("cells", "move", "cupola", "dev", "--to", to)
-		if err != nil || !strings.Contains(out, "shop       moved in ") || !strings.Contains(out, "cupola/dev on "+to+": 1 moved.") {
-			t.Errorf("move to %s: %v\n%s", to, err, out)
-		}
-		want := map[string]int{"cupola": 0, "edge": 2}[to]
-		n.Until("the pods are those of the instances there", func() bool { return len(podNames(n)) == want })
-	}
-	if failed := traffic.End(t); len(failed) > 0 {
-		t.Errorf("%d requests failed, the first one %+v", len(failed), failed[0])
-	}
-	if out, err := d.Run("cells", "move", "cupola", "dev", "--to", "edge"); err != nil || !strings.Contains(out, "on edge: 0 moved.") {
-		t.Errorf("move what is there: %v\n%s", err, out)
-	}
 }
 
 // rollsHere replaces the instances by a rolling deployment while they are asked.
