@@ -29,17 +29,11 @@ func (r *Repository) Load(ctx context.Context, s Snapshot, identities []age.Iden
 	defer unpack.Close()
 	sum := sha256.New()
 	out := io.MultiWriter(w, sum)
+	o := opener{r, s, known, identities, unpack}
 	for _, c := range s.Chunks {
-		object, ok := known[c.ID]
-		if !ok {
-			return fmt.Errorf("backup %s is damaged: the chunk %s is not there", s.Name, c.ID)
-		}
-		content, err := r.open(ctx, object, identities, unpack)
+		content, err := o.open(ctx, c)
 		if err != nil {
 			return err
-		}
-		if int64(len(content)) != c.Size {
-			return fmt.Errorf("backup %s is damaged: the chunk %s has %d bytes instead of %d", s.Name, c.ID, len(content), c.Size)
 		}
 		if _, err := out.Write(content); err != nil {
 			return err
@@ -51,12 +45,33 @@ func (r *Repository) Load(ctx context.Context, s Snapshot, identities []age.Iden
 	return nil
 }
 
-func (r *Repository) open(ctx context.Context, o storage.Object, identities []age.Identity, unpack *zstd.Decoder) ([]byte, error) {
-	sealed, err := r.read(ctx, o)
+// opener opens the chunks of a backup.
+type opener struct {
+	*Repository
+	Snapshot
+	known      map[string]storage.Object
+	identities []age.Identity
+	unpack     *zstd.Decoder
+}
+
+func (o *opener) open(ctx context.Context, c Chunk) ([]byte, error) {
+	object, ok := o.known[c.ID]
+	if !ok {
+		return nil, fmt.Errorf("backup %s is damaged: the chunk %s is not there", o.Name, c.ID)
+	}
+	content, err := o.decrypt(ctx, object)
+	if err == nil && int64(len(content)) != c.Size {
+		err = fmt.Errorf("backup %s is damaged: the chunk %s has %d bytes instead of %d", o.Name, c.ID, len(content), c.Size)
+	}
+	return content, err
+}
+
+func (o *opener) decrypt(ctx context.Context, object storage.Object) ([]byte, error) {
+	sealed, err := o.read(ctx, object)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := age.Decrypt(bytes.NewReader(sealed), identities...)
+	plain, err := age.Decrypt(bytes.NewReader(sealed), o.identities...)
 	if wrong, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
 		return nil, fmt.Errorf("the key does not open this backup: give the identity of one of its recipients: %w", wrong)
 	}
@@ -67,7 +82,7 @@ func (r *Repository) open(ctx context.Context, o storage.Object, identities []ag
 	if err != nil {
 		return nil, err
 	}
-	return unpack.DecodeAll(packed, nil)
+	return o.unpack.DecodeAll(packed, nil)
 }
 
 // read reads an object and compares it with the digest in its name.
