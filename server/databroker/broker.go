@@ -40,6 +40,8 @@ type Config struct {
 	Containers func() []lrp.ContainerStatus
 	// HasFile reports whether the stack is here and has a file that matches a pattern.
 	HasFile func(pattern string) bool
+	// Content is a directory for the content of service instances that are to be made of it.
+	Content string
 	// Temp makes a file without a name, on the file system of the volumes.
 	Temp func() (*os.File, error)
 	Log  *slog.Logger

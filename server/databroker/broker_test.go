@@ -395,7 +395,7 @@ func TestAnInstanceThatDoesNotStart(t *testing.T) {
 		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: processGUID("i1")}, Domain: lrp.DomainServices, State: lrp.Unclaimed, PlacementError: "insufficient resources: memory", Since: tx.Now})
 	})
 	old := w.row("i1")
-	old.CreatedAt = old.CreatedAt.Add(-2 * makeTime)
+	old.UpdatedAt = old.UpdatedAt.Add(-2 * makeTime)
 	if err := k.move(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,14 @@ const recoverTimeout = time.Hour
 // startTime is how long an instance may take to start, usually so long; one that is restored
 // may take longer the first time.
 func startTime(i *cf.DataInstance, usual time.Duration) time.Duration {
-	if i.State != cf.DataReady && parametersIn(i).Of != "" {
+	want := parametersIn(i)
+	switch {
+	case i.State == cf.DataReady:
+		return usual
+	case want.Of != "":
 		return recoverTimeout
+	case want.Content != "":
+		return startTimeout
 	}
 	return usual
 }
@@ -44,7 +50,11 @@ func desired(i *cf.DataInstance) (lrp.Desired, bool) {
 		return lrp.Desired{}, false
 	}
 	const cpuWeight, rootMB = 10, 128
-	run := lrp.Run{Path: "/bin/sh", Args: []string{"-c", s.engine.script(p)}, Dir: data}
+	script := s.engine.script(p)
+	if i.State == cf.DataMaking && parametersIn(i).Content != "" {
+		script = s.engine.disownFiles() + "\n" + script
+	}
+	run := lrp.Run{Path: "/bin/sh", Args: []string{"-c", script}, Dir: data}
 	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: lrp.RunInfo{
 		RootFS: "preloaded:" + Stack, Action: run.Action(),
 		Env:    append([]lrp.EnvVar{{Name: "PATH", Value: "/usr/local/bin:/usr/bin:/bin"}, {Name: "LANG", Value: "C.UTF-8"}}, s.engine.env(i)...),

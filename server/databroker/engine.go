@@ -30,6 +30,12 @@ type engine interface {
 	// then the content is as before. Commands of a load may end the database.
 	dump() string
 	load() string
+
+	// disownFiles is commands of the shell that delete, from a copy of the volume of another
+	// instance, what is only that one's: users and points in time. disownUsers are statements that delete the users
+	// which are not in files; "" for none. Both may be repeated.
+	disownFiles() string
+	disownUsers() string
 }
 
 // access is what an app needs to connect.

@@ -39,7 +39,7 @@ func (b *broker) provision(r *http.Request) (a answer, err error) {
 		return a, err
 	}
 	if old, err := b.instance(r); err != nil || old == nil {
-		if err := errors.Join(err, b.checkSource(r.Context(), s, p, q, want)); err != nil {
+		if err := errors.Join(err, b.checkSource(r.Context(), s, p, q, want), b.takeContent(guid, want)); err != nil {
 			return a, err
 		}
 	}
@@ -94,8 +94,8 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 	switch {
 	case err != nil:
 		return a, err
-	case want.Of != "":
-		return a, refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_of: only a new instance can be restored to a point in time")
+	case want.restored():
+		return a, refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_of or restore_from_content: only a new instance can be restored so")
 	case want.Recovery != nil:
 		err = b.changeRecovery(r.Context(), i, *want.Recovery)
 	}

@@ -15,12 +15,13 @@ import (
 	"cupola/store/cf"
 )
 
-// How often it is looked whether what is under way has come on, and how long an
-// instance may take to be made.
+// How often it is looked whether what is under way has come on, how long an
+// instance may take to be made, and how often contents are swept.
 const (
-	looks    = 250 * time.Millisecond
-	rest     = 30 * time.Second
-	makeTime = 3 * time.Minute
+	looks     = 250 * time.Millisecond
+	rest      = 30 * time.Second
+	makeTime  = 3 * time.Minute
+	sweepEach = time.Hour
 )
 
 // run makes and deletes instances, until ctx ends.
@@ -38,6 +39,8 @@ type keeper struct {
 
 	mu   sync.Mutex
 	busy map[string]bool // instances, by GUID
+
+	swept time.Time // when contents were looked through; only moveAll has it
 }
 
 // underWay are the instances that are made or deleted.
@@ -49,6 +52,12 @@ func underWay(tx *store.Tx) ([]*cf.DataInstance, error) {
 func (k *keeper) moveAll(ctx context.Context, list []*cf.DataInstance) (next time.Time, err error) {
 	for _, i := range list {
 		k.begin(ctx, i)
+	}
+	if time.Since(k.swept) > sweepEach {
+		k.swept = time.Now()
+		if err := k.sweepContent(ctx); err != nil {
+			k.Log.WarnContext(ctx, "contents that are not needed any longer were not deleted", "err", err)
+		}
 	}
 	if len(list) > 0 {
 		next = time.Now().Add(looks)
@@ -98,16 +107,28 @@ func (k *keeper) makeVolume(ctx context.Context, i *cf.DataInstance) error {
 	if err := k.Volumes.Create(i.GUID, volumeOf(s, p)); err != nil {
 		return errors.Join(err, k.become(ctx, i, cf.DataFailed, "there is no room for its volume"))
 	}
-	if want := parametersIn(i); want.Of != "" {
-		err := k.fillFromPoint(ctx, i, want)
-		if err != nil && ctx.Err() == nil {
-			err = errors.Join(err, k.become(ctx, i, cf.DataFailed, "restore to a point in time: "+err.Error()))
+	if err := k.fill(ctx, i); err != nil {
+		if ctx.Err() == nil {
+			err = errors.Join(err, k.become(ctx, i, cf.DataFailed, err.Error()), k.dropContent(i.GUID))
 		}
-		if err != nil {
-			return err
+		return err
+	}
+	return errors.Join(k.become(ctx, i, cf.DataMaking, ""), k.dropContent(i.GUID))
+}
+
+// fill gives a volume what its instance is restored from, if it is.
+func (k *keeper) fill(ctx context.Context, i *cf.DataInstance) (err error) {
+	switch want := parametersIn(i); {
+	case want.Of != "":
+		if err = k.fillFromPoint(ctx, i, want); err != nil {
+			err = fmt.Errorf("restore to a point in time: %w", err)
+		}
+	case want.Content != "":
+		if err = k.fillFromContent(ctx, i); err != nil {
+			err = fmt.Errorf("restore from a backup: %w", err)
 		}
 	}
-	return k.become(ctx, i, cf.DataMaking, "")
+	return err
 }
 
 func volumeOf(s service, p plan) volume.Spec {
@@ -130,7 +151,7 @@ func (k *keeper) make(ctx context.Context, i *cf.DataInstance) error {
 	if err == nil {
 		return k.become(ctx, i, cf.DataReady, "")
 	}
-	if time.Since(i.CreatedAt) > startTime(i, makeTime) {
+	if time.Since(i.UpdatedAt) > startTime(i, makeTime) {
 		return k.become(ctx, i, cf.DataFailed, k.why(ctx, i, err))
 	}
 	return err
@@ -144,8 +165,8 @@ func (k *keeper) setUp(ctx context.Context, i *cf.DataInstance) error {
 	}
 	err := k.execute(ctx, i, s.engine.setUp())
 	want := parametersIn(i)
-	if err == nil && want.Of != "" {
-		err = k.execute(ctx, i, archiveNaming.Replace(postgresDropUsers))
+	if users := s.engine.disownUsers(); err == nil && want.restored() && users != "" {
+		err = k.execute(ctx, i, users)
 	}
 	if err == nil && want.Recovery != nil && *want.Recovery {
 		err = k.setRecovery(ctx, i, true)
@@ -200,7 +221,7 @@ func (k *keeper) remove(ctx context.Context, i *cf.DataInstance) error {
 	if runs {
 		return nil
 	}
-	if err := k.Volumes.Remove(i.GUID); err != nil {
+	if err := errors.Join(k.Volumes.Remove(i.GUID), k.dropContent(i.GUID)); err != nil {
 		return err
 	}
 	err := k.Store.Write(ctx, func(tx *store.Tx) error { return store.DataInstances.Delete(tx, i.GUID) })

@@ -17,6 +17,8 @@ const (
 	mysqlSocket = "/tmp/mysql.sock"
 	// mysqlRestored is a data directory that replaces the present one when the server starts.
 	mysqlRestored = "restored"
+	// mysqlUsers matches the names of bindings' users.
+	mysqlUsers = "^u[0-9a-f]{16}$"
 )
 
 func mysqlService() service {
@@ -113,8 +115,7 @@ func (mysql) grant(user, password string) string {
 // routines, triggers or events stays, without a way to log in: they have the user's rights.
 func (mysql) revoke(user string) string {
 	name := "'" + user + "'@'%'"
-	defined := "SET @defined = EXISTS(SELECT 1 FROM (SELECT DEFINER FROM information_schema.VIEWS UNION SELECT DEFINER FROM information_schema.ROUTINES" +
-		" UNION SELECT DEFINER FROM information_schema.TRIGGERS UNION SELECT DEFINER FROM information_schema.EVENTS) d WHERE DEFINER = '" + user + "@%');"
+	defined := "SET @defined = " + mysqlDefines("'"+user+"'") + ";"
 	return mysqlStatements(
 		"CREATE USER IF NOT EXISTS "+name+";",
 		"ALTER USER "+name+" IDENTIFIED VIA mysql_native_password USING 'invalid' ACCOUNT LOCK;",
@@ -122,6 +123,28 @@ func (mysql) revoke(user string) string {
 		defined,
 		`EXECUTE IMMEDIATE IF(@defined, 'DO 0', "DROP USER `+name+`");`,
 	)
+}
+
+// mysqlDefines is an expression that says whether the user that another expression names has defined anything.
+func mysqlDefines(user string) string {
+	return "EXISTS(SELECT 1 FROM (SELECT DEFINER FROM information_schema.VIEWS UNION SELECT DEFINER FROM information_schema.ROUTINES" +
+		" UNION SELECT DEFINER FROM information_schema.TRIGGERS UNION SELECT DEFINER FROM information_schema.EVENTS) d WHERE DEFINER = CONCAT(" + user + ", '@%'))"
+}
+
+func (mysql) disownFiles() string { return "" }
+
+// disownUsers does what revoke does, for all users of bindings. It needs its own delimiter, since its statements are parts of one.
+func (mysql) disownUsers() string {
+	return mysqlStatements(`DELIMITER //
+BEGIN NOT ATOMIC
+  FOR u IN (SELECT User AS name FROM mysql.global_priv WHERE Host = '%' AND User REGEXP '` + mysqlUsers + `') DO
+    EXECUTE IMMEDIATE CONCAT("ALTER USER '", u.name, "'@'%' IDENTIFIED VIA mysql_native_password USING 'invalid' ACCOUNT LOCK");
+    IF NOT ` + mysqlDefines("u.name") + ` THEN
+      EXECUTE IMMEDIATE CONCAT("DROP USER '", u.name, "'@'%'");
+    END IF;
+  END FOR;
+END //
+DELIMITER ;`)
 }
 
 func (mysql) version() string {
@@ -155,7 +178,7 @@ END
 } && loaded=$(sed -E -e '/^(CREATE |\/\*!)/s/DEFINER=` + "`[^`]*`@`[^`]*`" + `//' -e '$s/^-- Dump completed$/SELECT "loaded";/' |
   mariadb --no-defaults --user=` + owner + ` --password="$1" --socket=$socket --batch --skip-column-names --binary-mode ` + database + `) &&
 { [ "$loaded" = loaded ] || { echo "the backup is not whole" >&2; false; }; } &&
-mariadb-dump --no-defaults --user=vcap --socket=` + mysqlSocket + ` --no-create-info --replace --compact --where="User REGEXP '^u[0-9a-f]{16}$'" mysql global_priv db > tmp/restore/users &&
+mariadb-dump --no-defaults --user=vcap --socket=` + mysqlSocket + ` --no-create-info --replace --compact --where="User REGEXP '` + mysqlUsers + `'" mysql global_priv db > tmp/restore/users &&
 ask mysql < tmp/restore/users &&
 ask -e "ALTER USER '` + owner + `'@'%' IDENTIFIED VIA mysql_native_password USING 'invalid' ACCOUNT LOCK; SHUTDOWN" &&
 wait $pid && pid= && mariadbd --version > "$new/cupola_version" && sync -f "$new" && mv "$new" ` + mysqlRestored + ` && sync -f . &&

@@ -86,6 +86,9 @@ func (nats) version() string {
 func (nats) dump() string { return natsBox.dump() }
 func (nats) load() string { return natsBox.load() }
 
+func (nats) disownFiles() string { return "rm -rf users" }
+func (nats) disownUsers() string { return "" }
+
 func (nats) credentials(a access) object {
 	return object{"uri": a.url("nats", "", ""), "host": a.host, "hostname": a.host, "port": a.port, "username": a.user, "password": a.password}
 }

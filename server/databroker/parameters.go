@@ -12,20 +12,21 @@ import (
 	"cupola/store/cf"
 )
 
-// parameters are what a request can ask of an instance whose service has point-in-time recovery.
+// parameters are what a request can ask of an instance: all but Content where its service has point-in-time recovery.
 type parameters struct {
 	Recovery *bool     `json:"point_in_time_recovery"`            // enable or disable it
 	Of       string    `json:"restore_from_point_in_time_of"`     // GUID of the instance that a new one is restored from
 	Before   time.Time `json:"restore_from_point_in_time_before"` // the time as of which
+	Content  string    `json:"restore_from_content"`              // ID of the content that a new one is made of; see Deliver
 }
+
+// restored reports whether an instance is made of the volume of another one.
+func (p parameters) restored() bool { return p.Of != "" || p.Content != "" }
 
 // parametersOf reads the parameters of a request; the errors name what is wrong.
 func (s service) parametersOf(q request) (p parameters, err error) {
 	if len(q.Parameters) == 0 {
 		return p, nil
-	}
-	if !s.recovers {
-		return p, refuse(http.StatusBadRequest, "%s takes no parameters", s.name)
 	}
 	text, err := json.Marshal(q.Parameters)
 	if err != nil {
@@ -33,8 +34,15 @@ func (s service) parametersOf(q request) (p parameters, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
+	err = d.Decode(&p)
+	if !s.recovers && (err != nil || p != parameters{Content: p.Content}) {
+		return parameters{}, refuse(http.StatusBadRequest, "%s takes no parameters", s.name)
+	}
+	if err != nil {
 		return p, refuse(http.StatusBadRequest, "invalid parameters: %v; %s takes point_in_time_recovery (true or false), restore_from_point_in_time_of (a GUID) and restore_from_point_in_time_before (a time like 2026-11-28T10:00:00Z)", err, s.name)
+	}
+	if p.Content != "" && p != (parameters{Content: p.Content}) {
+		return p, refuse(http.StatusBadRequest, "restore_from_content excludes all other parameters")
 	}
 	if (p.Of == "") != p.Before.IsZero() {
 		return p, refuse(http.StatusBadRequest, "give both parameters, restore_from_point_in_time_of and restore_from_point_in_time_before, or neither")

@@ -117,6 +117,8 @@ func ignoreMissing(err error) error {
 // spare is the room that a restore leaves on the machine's disk.
 const spare = 256 << 20
 
+var errNoRoom = errors.New("there is no room for it on this machine's disk")
+
 // fillFromPoint gives the volume of a new instance what it is restored from.
 func (b *broker) fillFromPoint(ctx context.Context, i *cf.DataInstance, want parameters) error {
 	f, err := b.Temp()
@@ -129,7 +131,7 @@ func (b *broker) fillFromPoint(ctx context.Context, i *cf.DataInstance, want par
 		return err
 	}
 	if disk.CheckRoom(filepath.Dir(f.Name()), "a restore", 2*used+spare) != nil {
-		return errors.New("there is no room for it on this machine's disk")
+		return errNoRoom
 	}
 	points, err := b.points(&cf.DataInstance{Resource: cf.Resource{GUID: want.Of}})
 	if err != nil {

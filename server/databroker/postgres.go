@@ -99,6 +99,9 @@ SELECT unnest(ARRAY['REASSIGN OWNED BY ` + user + ` TO ` + owner + `', 'DROP OWN
 `
 }
 
+func (postgres) disownFiles() string { return "rm -rf " + archiveDir }
+func (postgres) disownUsers() string { return archiveNaming.Replace(postgresDropUsers) }
+
 // credentials say not to ask for TLS, which many clients would insist on: the
 // way is a link of this machine.
 func (postgres) credentials(a access) object {

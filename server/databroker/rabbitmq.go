@@ -147,6 +147,10 @@ done
 func (rabbitmq) dump() string { return rabbitStarted + rabbitBox.dump() }
 func (rabbitmq) load() string { return rabbitStarted + rabbitBox.load() }
 
+// disownFiles leaves the node's own users, which are made equal to the files before it listens.
+func (rabbitmq) disownFiles() string { return "rm -rf users" }
+func (rabbitmq) disownUsers() string { return "" }
+
 // credentials have the form of Cloud Foundry's RabbitMQ service. There is no management
 // interface.
 func (rabbitmq) credentials(a access) object {

@@ -113,6 +113,10 @@ func (redis) grant(user, password string) string {
 // revoke ends the connections of the user as well.
 func (redis) revoke(user string) string { return redisStatements("ACL DELUSER "+user, "ACL SAVE") }
 
+// disownFiles has the script make the file of users again, with this instance's secret.
+func (redis) disownFiles() string { return "rm -f redis/users.acl" }
+func (redis) disownUsers() string { return "" }
+
 func (redis) credentials(a access) object {
 	return object{"uri": a.url("redis", "", ""), "host": a.host, "hostname": a.host, "port": a.port, "username": a.user, "password": a.password}
 }

@@ -10,8 +10,8 @@ import (
 	"cupola/store/cf"
 )
 
-// registeredAs is the name by which the built-in broker is registered.
-const registeredAs = "cupola"
+// Name is the name by which the built-in broker is registered.
+const Name = "cupola"
 
 // Settings of the store: the GUID of the built-in broker's registration, and
 // the catalog's IDs of the plans that all orgs were given once.
@@ -22,7 +22,7 @@ const (
 
 // registration is the broker's registration, or what is to become it.
 func registration(ctx context.Context, s *store.Store) (row *cf.ServiceBroker, err error) {
-	row = &cf.ServiceBroker{Name: registeredAs, Username: registeredAs, Password: rand.Text()}
+	row = &cf.ServiceBroker{Name: Name, Username: Name, Password: rand.Text()}
 	err = s.Read(ctx, func(tx *store.Tx) error {
 		var guid string
 		if ok, err := store.Settings.Get(tx, brokerSetting, &guid); !ok {
@@ -45,7 +45,7 @@ func register(tx *store.Tx, row *cf.ServiceBroker) error {
 	row.State = cf.BrokerSynchronizing
 	err := store.ServiceBrokers.Put(tx, row)
 	if store.IsTaken(err) {
-		return fmt.Errorf("a service broker is called %q already, as the built-in one is: rename it with 'cf rename-service-broker'", registeredAs)
+		return fmt.Errorf("a service broker is called %q already, as the built-in one is: rename it with 'cf rename-service-broker'", Name)
 	}
 	if err != nil {
 		return err

@@ -53,6 +53,9 @@ func (smtp) version() string { return "echo 'mails 1'" }
 func (smtp) dump() string    { return smtpBox.dump() }
 func (smtp) load() string    { return smtpBox.load() }
 
+func (smtp) disownFiles() string { return "rm -rf users" }
+func (smtp) disownUsers() string { return "" }
+
 func (smtp) credentials(a access) object {
 	return object{"uri": a.url("smtp", "", ""), "host": a.host, "hostname": a.host, "port": a.port, "username": a.user, "password": a.password}
 }

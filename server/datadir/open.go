@@ -30,6 +30,8 @@ const (
 	DatabaseCopies = "db/backups"
 	// Volumes has the volumes of data services and deployments.
 	Volumes = "volumes"
+	// ServiceContents has the content of data services that are being restored.
+	ServiceContents = "service-contents"
 )
 
 // holdCommand is the command of this program that runs volume.Hold with its
@@ -114,6 +116,9 @@ func (d *Dir) Volumes(roots *rootfs.Store) (*volume.Store, error) {
 	return volume.New(volume.Config{Dir: d.Path(Volumes), Disks: roots.Disks, Users: ids, Owner: ids.Base + contract.VcapID,
 		Holder: []string{"/proc/self/exe", holdCommand}, Log: d.log})
 }
+
+// ServiceContents is the directory of that name.
+func (d *Dir) ServiceContents() string { return d.Path(ServiceContents) }
 
 // Containers opens the engine, which starts containers as kind does. Groups are the cgroups that hold cells to their memory.
 func (d *Dir) Containers(kind container.Kind, groups []container.Group) (*container.Engine, error) {

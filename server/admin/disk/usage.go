@@ -93,7 +93,7 @@ var directories = []struct {
 	{packed, "deleted after a day", []string{"rootfs/packed"}},
 	{"stacks", "'cupola stack rm' removes one", []string{"rootfs/stacks"}},
 	{"instances' disks", "deleted with the instances", []string{"rootfs/run", "rootfs/templates"}},
-	{"service data", "deleted with service instances and deployments", []string{datadir.Volumes}},
+	{"service data", "deleted with service instances and deployments", []string{datadir.Volumes, datadir.ServiceContents}},
 	{"logs", "limited by the daemon", []string{"logs", "logs.gob", "packaging"}},
 	{"metrics", "of apps, for 30 days, limited by the daemon", []string{"metrics"}},
 	{"archives by URL", "of Diego's clients, at most 10 GB", []string{"artifacts"}},
