@@ -20,7 +20,7 @@ type ServicesCmd struct {
 	Backup       backupCmd   `cmd:"" help:"Back up a service instance of the built-in broker."`
 	Backups      backupsCmd  `cmd:"" help:"List the backups of a service instance."`
 	Points       pointsCmd   `cmd:"" help:"Show the points in time that a service instance of the service postgres can be restored to."`
-	Restore      restoreCmd  `cmd:"" help:"Restore a backup, into its service instance or another one, or a point in time, into a new one."`
+	Restore      restoreCmd  `cmd:"" help:"Restore a backup, into its service instance or another one, or a point in time, or from a backup of everything, into a new one."`
 	Download     downloadCmd `cmd:"" help:"Download a backup: a file for pg_restore or redis-server, or a tar of the directory."`
 	DeleteBackup deleteCmd   `cmd:"" help:"Delete a backup."`
 	Mails        mailsCmd    `cmd:"" help:"List the mails that apps sent to a service instance of the service smtp, or show one."`
@@ -97,15 +97,24 @@ func (b *backupsCmd) Run(e *command.Env) error {
 
 type restoreCmd struct {
 	instanceFlags
-	Backup string    `arg:"" optional:"" help:"The backup, as 'cupola services backups' lists it."`
-	To     time.Time `help:"Restore what the database had at this time instead, like 2026-11-28T10:00:00Z; 'cupola services points' shows which ones there are." placeholder:"TIME"`
-	New    string    `help:"Create a service instance with this name and the same plan, and restore into that one." placeholder:"NAME"`
-	Force  bool      `help:"Do not ask for confirmation." short:"f"`
+	Backup string `arg:"" optional:"" help:"The backup, as 'cupola services backups' lists it; with --from ADDRESS, as 'cupola backups list' does, by default latest."`
+	From   string `help:"Restore from a backup of everything instead: a file that 'cupola backup' wrote, or an address that --backup-to has. For root, on the daemon's machine." placeholder:"FILE|ADDRESS"`
+
+	Identity string `help:"With --from ADDRESS: the file that 'cupola backups key' made, or another one of age's identities." type:"existingfile" placeholder:"FILE"`
+
+	To    time.Time `help:"Restore what the database had at this time instead, like 2026-11-28T10:00:00Z; 'cupola services points' shows which ones there are." placeholder:"TIME"`
+	New   string    `help:"Create a service instance with this name and the same plan, and restore into that one." placeholder:"NAME"`
+	Force bool      `help:"Do not ask for confirmation." short:"f"`
 }
 
 // Run restores a backup.
 func (r *restoreCmd) Run(e *command.Env) error {
+	if r.From != "" {
+		return r.restoreFrom(e)
+	}
 	switch {
+	case r.Identity != "":
+		return errors.New("--identity opens the backups at an address: give --from and the address")
 	case (r.Backup == "") == r.To.IsZero():
 		return errors.New("nothing to restore: give a backup, or --to and a time")
 	case r.New == "" && !r.To.IsZero():
