@@ -3,6 +3,7 @@ package network
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -45,6 +46,8 @@ type firewall struct {
 	vmap   *nftables.Set
 	chains map[string]bool       // in the kernel
 	chosen map[netip.Addr]string // the map's elements
+	want   map[netip.Addr]string // what the map's elements are to be, nil until that is set
+	rules  map[string][]Rule     // those of the chains that they are to lead to
 }
 
 // newFirewall replaces the static part in one transaction. Rules of existing
@@ -268,7 +271,54 @@ func (f *firewall) set(policies []Policy) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.want, f.rules = want, rules
 	return f.retry(func() error { return f.change(want, rules) })
+}
+
+// restore sets the table again if another program deleted it, as one does that
+// loads its own rules in place of all others. It reports whether that was so.
+func (f *firewall) restore() (restored bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err = f.retry(func() error {
+		whole, err := f.whole()
+		if err != nil || whole {
+			return err
+		}
+		restored = true
+		return f.again()
+	})
+	return restored, err
+}
+
+// whole reports whether the kernel has the table with all its chains.
+func (f *firewall) whole() (bool, error) {
+	there, err := f.conn.ListChainsOfTableFamily(f.table.Family)
+	if err != nil {
+		return false, fmt.Errorf("list chains: %w", err)
+	}
+	missing := maps.Clone(f.chains)
+	for _, c := range f.staticChains() {
+		missing[c.chain.Name] = true
+	}
+	for _, c := range there {
+		if c.Table.Name == f.table.Name {
+			delete(missing, c.Name)
+		}
+	}
+	return len(missing) == 0, nil
+}
+
+// again sets all that is to be in the table.
+func (f *firewall) again() error {
+	if err := f.read(); err != nil {
+		return err
+	}
+	f.static()
+	if err := f.conn.Flush(); err != nil || f.want == nil {
+		return err
+	}
+	return f.change(f.want, f.rules)
 }
 
 // change makes want the elements of the map, and rules the chains.
@@ -326,6 +376,7 @@ func (f *firewall) apply(gone, fresh []nftables.SetElement, want map[netip.Addr]
 func (f *firewall) forget(addr netip.Addr) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	delete(f.want, addr)
 	return f.retry(func() error { return f.deleteElement(addr) })
 }
 
@@ -343,7 +394,7 @@ func (f *firewall) deleteElement(addr netip.Addr) error {
 	return nil
 }
 
-// remove deletes the table.
+// remove deletes the table, and the rules in tables of others.
 func (f *firewall) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -351,6 +402,9 @@ func (f *firewall) remove() error {
 		if err := f.connect(); err != nil {
 			return err
 		}
+	}
+	if err := f.withdraw(); err != nil {
+		return err
 	}
 	f.conn.DelTable(f.table)
 	if err := f.conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {

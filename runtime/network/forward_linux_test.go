@@ -3,25 +3,17 @@ package network
 import (
 	"net/netip"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 )
 
 // TestForwardingStays has another program rely on IP forwarding when a Network
 // ends that turned it on. It runs in its own network namespace.
 func TestForwardingStays(t *testing.T) {
-	cfg := testConfig(t, 24)
-	if os.Getenv("NETWORK_TEST_APART") == "" {
-		cmd := exec.Command("/proc/self/exe", "-test.run=^TestForwardingStays$")
-		cmd.Env = append(os.Environ(), "NETWORK_TEST_APART=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if !apart(t) {
 		return
 	}
+	cfg := testConfig(t, 24)
 	read := func() string {
 		t.Helper()
 		now, err := os.ReadFile(forwardControl)

@@ -11,6 +11,10 @@
 // connections to the chain of its rules; containers with the same rules share
 // the chain. What no rule names is refused: the host, other containers, every
 // network. The host reaches all containers, and answers always pass.
+//
+// The kernel asks the chains of all programs, and any program may delete ours: a
+// Network has its containers' packets accepted by other firewalls, and looks
+// regularly whether all it set is still there.
 package network
 
 import (

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,7 +33,10 @@ type Network struct {
 	log    *slog.Logger
 	refill chan struct{}
 	stop   context.CancelFunc
-	done   chan struct{} // closed when the pool's goroutine has ended
+	work   sync.WaitGroup // the Network's own goroutines
+
+	forwards atomic.Bool // a policy needs IP forwarding
+	ask      time.Time   // when firewalld may be asked next to accept the subnet
 
 	mu      sync.Mutex
 	slots   map[string]slot // by container; those of a pod have the same
@@ -59,7 +64,7 @@ func New(cfg Config) (*Network, error) {
 	}
 	n := &Network{
 		cfg: cfg, log: cfg.Log, slots: map[string]slot{}, used: map[int]bool{}, leaving: map[int]bool{},
-		refill: make(chan struct{}, 1), done: make(chan struct{}),
+		refill: make(chan struct{}, 1),
 	}
 	if err := n.adopt(); err != nil {
 		return nil, err
@@ -73,11 +78,10 @@ func New(cfg Config) (*Network, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
-	fill := fault.Loop(ctx, "network", func(ctx context.Context) error { n.fill(ctx); return nil })
-	fault.Go("network", func() {
-		defer close(n.done)
-		_ = fill()
-	})
+	for _, run := range []func(context.Context){n.fill, n.watch} {
+		loop := fault.Loop(ctx, "network", func(ctx context.Context) error { run(ctx); return nil })
+		n.work.Go(fault.Func("network", func() { _ = loop() }))
+	}
 	n.wake()
 	return n, nil
 }
@@ -348,6 +352,7 @@ func (n *Network) Set(ctx context.Context, policies []Policy) error {
 		if err := n.forward(); err != nil {
 			return err
 		}
+		n.forwards.Store(true)
 	}
 	return n.filter.set(policies)
 }
@@ -399,7 +404,7 @@ func (n *Network) missing() bool {
 // Close ends the Network's own work. Containers' namespaces and rules stay.
 func (n *Network) Close() error {
 	n.stop()
-	<-n.done
+	n.work.Wait()
 	n.mu.Lock()
 	ready := n.ready
 	n.ready = nil
@@ -412,9 +417,11 @@ func (n *Network) Close() error {
 }
 
 // Teardown closes the Network and removes everything it created: namespaces
-// and links, the table and the host's address. IP forwarding stays on.
-func (n *Network) Teardown(context.Context) error {
-	errs := []error{n.filter.remove(), n.Close()}
+// and links, the table, rules in others' and the host's address. IP forwarding stays on.
+func (n *Network) Teardown(ctx context.Context) error {
+	n.stop()
+	n.work.Wait() // nothing is set again
+	errs := []error{n.leaveFirewalld(ctx), n.filter.remove(), n.Close()}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	clear(n.slots)

@@ -98,7 +98,7 @@ func Look() (Survey, error) {
 			s.Tables = append(s.Tables, t.Name)
 		}
 	}
-	s.Dropping, err = dropping(conn)
+	s.Rules, s.Closed, err = others(conn)
 	return s, err
 }
 
@@ -119,18 +119,23 @@ func addresses() (found []Address, err error) {
 	return found, nil
 }
 
-func dropping(conn *nftables.Conn) (names []string, err error) {
-	for _, family := range []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyINet} {
-		chains, err := conn.ListChainsOfTableFamily(family)
-		if err != nil {
-			return nil, explain(err)
-		}
-		for _, c := range chains {
-			if c.Hooknum != nil && *c.Hooknum == *nftables.ChainHookForward && c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop &&
-				!strings.HasPrefix(c.Table.Name, "cupola") {
-				names = append(names, c.Table.Name+" "+c.Name)
-			}
-		}
+// others are the rules in chains of others, and the chains that drop packets.
+func others(conn *nftables.Conn) (rules []ForeignRule, closed []Closed, err error) {
+	set, err := foreign(conn)
+	if err != nil {
+		return nil, nil, explain(err)
 	}
-	return names, nil
+	marked, err := set.marked()
+	if err != nil {
+		return nil, nil, err
+	}
+	family := map[nftables.TableFamily]string{nftables.TableFamilyIPv4: "ip", nftables.TableFamilyINet: "inet"}
+	for _, r := range marked {
+		rules = append(rules, ForeignRule{markOf(r), family[r.Table.Family], r.Table.Name, r.Chain.Name, r.Handle})
+	}
+	found, err := set.closings()
+	for _, c := range found {
+		closed = append(closed, Closed{c.chain.Table.Name, c.chain.Name, c.chain.Table.Name == firewalldTable})
+	}
+	return rules, closed, err
 }

@@ -57,8 +57,9 @@ func TestLookFindsFirewalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.Dropping, []string{"filter FORWARD"}) || len(s.Links) > 0 {
-		t.Errorf("got %+v; want filter FORWARD", s)
+	want := []Closed{{Table: "filter", Chain: "FORWARD"}, {Table: "filter", Chain: "INPUT"}}
+	if !slices.Equal(s.Closed, want) || len(s.Links) > 0 || len(s.Rules) > 0 {
+		t.Errorf("got %+v; want %v", s, want)
 	}
 }
 

@@ -20,7 +20,7 @@ type Owner struct {
 
 // Leak is a resource that a stopped daemon left behind.
 type Leak struct {
-	Kind string `json:"kind"` // mount, loop device, cgroup, process, link, address, nftables table, directory
+	Kind string `json:"kind"` // mount, loop device, cgroup, process, link, address, nftables table, nftables rule, directory
 	Name string `json:"name"`
 	Fix  string `json:"fix"` // the command that removes it
 }
@@ -31,7 +31,7 @@ func (l Leak) String() string { return fmt.Sprintf("%s %s", l.Kind, l.Name) }
 // owns reports whether the owner created the finding.
 func (o Owner) owns(f finding) bool {
 	switch f.Kind {
-	case kindTable:
+	case kindTable, kindRule:
 		return f.key == o.Table
 	case kindCgroup, kindProcess:
 		return f.key == o.Cgroup
@@ -46,6 +46,7 @@ func (o Owner) owns(f finding) bool {
 // The kinds of leaks.
 const (
 	kindTable     = "nftables table"
+	kindRule      = "nftables rule"
 	kindLink      = "link"
 	kindAddress   = "address"
 	kindCgroup    = "cgroup"

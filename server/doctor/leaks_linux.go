@@ -77,6 +77,9 @@ func (s survey) all() (found []finding, err error) {
 	for _, a := range seen.Addresses {
 		found = append(found, finding{Leak{kindAddress, a.String() + " on lo", fmt.Sprintf("sudo ip address delete %s/32 dev lo", a)}, cmp.Or(a.LinkPrefix, a.String()), ""})
 	}
+	for _, r := range seen.Rules {
+		found = append(found, finding{Leak{kindRule, r.String(), "sudo nft delete rule " + r.String()}, r.Network, ""})
+	}
 	for _, name := range seen.Tables {
 		found = append(found, finding{Leak{kindTable, name, "sudo nft delete table ip " + name}, name, ""})
 	}

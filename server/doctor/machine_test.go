@@ -184,6 +184,7 @@ func TestNames(t *testing.T) {
 
 func TestJudgements(t *testing.T) {
 	m := files(t, nil)
+	m.Subnet = func() (netip.Prefix, []network.Use, error) { return netip.MustParsePrefix("10.250.0.0/16"), nil, nil }
 	for _, c := range []struct {
 		name   string
 		got    Result
@@ -199,8 +200,10 @@ func TestJudgements(t *testing.T) {
 		{"impossible engine", (&machine{Options: Options{Engine: "launch", NoLaunch: errors.New("needs x")}}).engine(t.Context()), OK, "runc starts containers: needs x"},
 		{"resolvers", judgeResolvers([]netip.AddrPort{netip.MustParseAddrPort("9.9.9.9:53")}), OK, "forwarded to 9.9.9.9"},
 		{"no resolvers", judgeResolvers(nil), Warn, "resolve only names of other apps"},
-		{"firewall", m.judgeFirewall(nil), OK, "no other firewall"},
-		{"docker", m.judgeFirewall([]string{"filter FORWARD"}), Warn, "filter FORWARD drops"},
+		{"firewall", m.judgeFirewall(nil, false), OK, "no other firewall"},
+		{"docker", m.judgeFirewall([]network.Closed{{Table: "filter", Chain: "FORWARD"}}, false), OK, "accepted where another firewall drops all others: filter FORWARD"},
+		{"firewalld", m.judgeFirewall([]network.Closed{{Table: "firewalld", Chain: "filter_FORWARD", Firewalld: true}}, true), OK, "firewalld filter_FORWARD"},
+		{"firewalld without command", m.judgeFirewall([]network.Closed{{Table: "firewalld", Chain: "filter_FORWARD", Firewalld: true}}, false), Warn, "firewall-cmd is not in PATH"},
 		{"files", judgeNofile(1 << 20), OK, "1048576"},
 		{"few files", judgeNofile(1024), Warn, "1024"},
 		{"any files", judgeNofile(1<<64 - 1), OK, "no limit"},

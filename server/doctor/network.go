@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"os/exec"
+	"slices"
 	"strings"
 
 	"cupola/runtime/network"
@@ -45,15 +47,29 @@ func (m *machine) firewall(context.Context) Result {
 	if err != nil {
 		return warning(err.Error(), "sudo modprobe nf_tables")
 	}
-	return m.judgeFirewall(s.Dropping)
+	_, err = exec.LookPath("firewall-cmd")
+	return m.judgeFirewall(s.Closed, err == nil)
 }
 
-func (m *machine) judgeFirewall(dropping []string) Result {
-	if len(dropping) == 0 {
+// judgeFirewall judges the chains of others. command is whether firewalld can be asked.
+func (m *machine) judgeFirewall(closed []network.Closed, command bool) Result {
+	var names []string
+	for _, c := range closed {
+		if c.Firewalld && !command {
+			subnet, _, err := m.Subnet()
+			if err != nil {
+				return failed(err, "ip route   # and remove routes that are not needed")
+			}
+			return warning("firewalld drops what containers send, and its command firewall-cmd is not in PATH: apps cannot reach any network", network.FirewalldFix(subnet))
+		}
+		if name := c.String(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
 		return fine("no other firewall drops containers' packets")
 	}
-	return warning(strings.Join(dropping, ", ")+" drops forwarded packets: apps serve requests, but cannot reach any network",
-		fmt.Sprintf("sudo iptables -I FORWARD -i %[1]s+ -j ACCEPT && sudo iptables -I FORWARD -o %[1]s+ -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", m.LinkPrefix))
+	return fine("cupola has its containers' packets accepted where another firewall drops all others: " + strings.Join(names, ", "))
 }
 
 // subnet checks the subnet that the daemon would use for containers.
