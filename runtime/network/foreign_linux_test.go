@@ -124,7 +124,7 @@ func TestForeignFirewalls(t *testing.T) {
 }
 
 // TestRulesAreRestored has another program load its own rules in place of all
-// others, and turn off IP forwarding.
+// others, turn off IP forwarding and remove the gateway's address.
 func TestRulesAreRestored(t *testing.T) {
 	if !apart(t) {
 		return
@@ -153,6 +153,15 @@ func TestRulesAreRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	check()
+	run(t, "ip address delete "+a.Gateway.String()+"/32 dev lo")
+	if err := n.keep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check()
+	serve(t, b.NetNS, ":80")
+	if got, err := dial(b.Address.String() + ":80"); got != "hello" {
+		t.Errorf("from the host: got %q, %v; want hello", got, err)
+	}
 	// What changes afterwards is set as well.
 	if err := n.Release(t.Context(), "b"); err != nil {
 		t.Fatal(err)

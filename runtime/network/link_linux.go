@@ -140,7 +140,7 @@ func (w *wiring) inside(h *netlink.Handle, s slot, veth *netlink.Veth) error {
 	return addNeighbour(h, veth.Index, w.gateway, hostMAC)
 }
 
-// outside readies the host's end.
+// outside readies the host's end, once more where it had been.
 func (w *wiring) outside(s slot) error {
 	off := control{"net/ipv6/conf/" + s.link + "/disable_ipv6", "1", true}
 	if err := off.write(); err != nil {
@@ -155,7 +155,7 @@ func (w *wiring) outside(s slot) error {
 	}
 	index := link.Attrs().Index
 	route := &netlink.Route{LinkIndex: index, Dst: hostNet(s.address), Scope: netlink.SCOPE_LINK, Src: w.gateway.AsSlice()}
-	if err := w.host.RouteAdd(route); err != nil {
+	if err := w.host.RouteReplace(route); err != nil {
 		return fmt.Errorf("route %s: %w", s.address, err)
 	}
 	return addNeighbour(w.host, index, s.address, containerMAC)
@@ -167,7 +167,7 @@ func loopback() netlink.Link {
 
 func addNeighbour(h *netlink.Handle, link int, addr netip.Addr, mac net.HardwareAddr) error {
 	n := &netlink.Neigh{LinkIndex: link, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: addr.AsSlice(), HardwareAddr: mac}
-	if err := h.NeighAdd(n); err != nil {
+	if err := h.NeighSet(n); err != nil {
 		return fmt.Errorf("set neighbour %s: %w", addr, err)
 	}
 	return nil
@@ -240,7 +240,7 @@ func newWiring(linkPrefix string, gateway netip.Addr) (*wiring, error) {
 		return nil, fmt.Errorf("size netlink's buffer: %w", err)
 	}
 	w := &wiring{host: h, gateway: gateway, mtu: uplinkMTU(h)}
-	if err := w.claim(linkPrefix); err != nil {
+	if _, err := w.claim(linkPrefix); err != nil {
 		h.Close()
 		return nil, err
 	}

@@ -103,14 +103,17 @@ func Claim(linkPrefix string, subnet netip.Prefix) error {
 	return nil
 }
 
-func (w *wiring) claim(linkPrefix string) error {
+// claim gives the host the gateway's address, with a label that tells whose it
+// is. fresh is whether the host did not have it.
+func (w *wiring) claim(linkPrefix string) (fresh bool, err error) {
 	addrs, err := w.host.AddrList(loopback(), netlink.FAMILY_V4)
 	if err != nil {
-		return fmt.Errorf("list addresses: %w", err)
+		return false, fmt.Errorf("list addresses: %w", err)
 	}
 	label := addressLabel(linkPrefix)
 	isOurs := func(a netlink.Addr) bool { return prefixOf(a.IPNet).Addr() == w.gateway }
 	if n := slices.IndexFunc(addrs, isOurs); n < 0 {
+		fresh = true
 		err = w.host.AddrAdd(loopback(), &netlink.Addr{IPNet: hostNet(w.gateway), Label: label})
 	} else if addrs[n].Label != label && addrs[n].Label != formerLabel {
 		err = unix.EEXIST
@@ -119,15 +122,15 @@ func (w *wiring) claim(linkPrefix string) error {
 		err = ErrTaken
 	}
 	if err != nil {
-		return fmt.Errorf("set address %s on lo: %w", w.gateway, err)
+		return false, fmt.Errorf("set address %s on lo: %w", w.gateway, err)
 	}
 	for _, a := range addrs {
 		if a.Label != label || isOurs(a) {
 			continue
 		}
 		if err := w.host.AddrDel(loopback(), &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
-			return fmt.Errorf("remove address %s from lo: %w", a.IP, err)
+			return fresh, fmt.Errorf("remove address %s from lo: %w", a.IP, err)
 		}
 	}
-	return nil
+	return fresh, nil
 }

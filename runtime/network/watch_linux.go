@@ -3,8 +3,12 @@ package network
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/vishvananda/netlink"
 )
 
 // Another program may change at any time what containers' network needs of the
@@ -50,7 +54,7 @@ func (n *Network) keep(ctx context.Context) error {
 	if len(changed) > 0 && admitErr == nil {
 		n.log.Info("another firewall dropped what containers send and get; a rule that accepts it was added", "chains", strings.Join(changed, ", "))
 	}
-	err = errors.Join(err, admitErr, n.askFirewalld(ctx))
+	err = errors.Join(err, admitErr, n.askFirewalld(ctx), n.reconnect())
 	if n.forwards.Load() {
 		err = errors.Join(err, n.forward())
 	}
@@ -79,4 +83,25 @@ func (n *Network) leaveFirewalld(ctx context.Context) error {
 		return err
 	}
 	return askFirewalld(ctx, removeSource, n.cfg.Subnet)
+}
+
+// reconnect gives the host the gateway's address again if another program took it
+// away: with it the kernel drops the routes to containers.
+func (n *Network) reconnect() error {
+	fresh, err := n.wires.claim(n.cfg.LinkPrefix)
+	if err != nil || !fresh {
+		return err
+	}
+	n.log.Warn("another program removed the address by which containers reach this machine; it was set again", "address", n.wires.gateway)
+	n.mu.Lock()
+	slots := slices.AppendSeq(slices.Clone(n.ready), maps.Values(n.slots))
+	n.mu.Unlock()
+	var errs []error
+	for _, s := range slots {
+		err := n.wires.outside(s)
+		if gone := (netlink.LinkNotFoundError{}); !errors.As(err, &gone) { // released meanwhile
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
