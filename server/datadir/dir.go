@@ -36,7 +36,11 @@ type Dir struct {
 // Open makes the data directory and takes its lock. Other users may pass
 // through the directory, since containers reach their roots through it, but not
 // list it. The error wraps ErrInUse where another process holds it.
+//
+// The process's umask becomes 022: modes are what they are given as, for containers'
+// users too, on a machine whose root has 027 or 077 by a rule of hardening.
 func Open(path string, log *slog.Logger) (*Dir, error) {
+	syscall.Umask(0o022)
 	if err := durable.MkdirAll(path, 0o711); err != nil {
 		return nil, err
 	}
