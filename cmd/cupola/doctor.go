@@ -38,7 +38,7 @@ func (d *doctorCmd) Run(e *command.Env) error {
 	if d.Leaks {
 		return d.leaks(e)
 	}
-	results := slices.Concat(server.Checkup(e.Ctx, c), admin.CheckKernels(e.Ctx, d.DataDir), admin.CheckServices(e.Ctx, d.DataDir))
+	results := slices.Concat(server.Checkup(e.Ctx, c), admin.CheckKernels(e.Ctx, d.DataDir), admin.CheckServices(e.Ctx, d.DataDir), admin.CheckTunnels(e.Ctx, d.DataDir))
 	if d.JSON {
 		if err := command.WriteJSON(e.Out, results); err != nil {
 			return err

@@ -141,9 +141,21 @@ type Cell struct {
 	// Problem is why the cell is unreachable, or why requests do not reach what runs on it; "" if neither is so.
 	// Mend is what an operator does about it.
 	Problem, Mend string
+	// Tunnel says how requests reach what runs on a cluster; "" where the cell is none.
+	Tunnel TunnelState
 	// NoStaging says that the cell stages no apps.
 	NoStaging bool
 }
+
+// TunnelState is that of the tunnel into a cluster.
+type TunnelState string
+
+// The states of a tunnel.
+const (
+	TunnelUnused TunnelState = "unused" // nothing that needs it runs there
+	TunnelClosed TunnelState = "closed" // requests wait for it, or fail
+	TunnelOpen   TunnelState = "open"
+)
 
 // Suits reports whether a cell may run what has the constraint: the cell has all
 // tags that are required and none that is disallowed, and all that it requires

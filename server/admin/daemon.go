@@ -16,6 +16,7 @@ import (
 	"cupola/server/admin/offsite"
 	"cupola/server/admin/stack"
 	"cupola/server/admin/support"
+	"cupola/server/cells"
 	"cupola/server/databroker"
 	"cupola/server/datadir"
 	"cupola/server/uaa"
@@ -33,6 +34,7 @@ type Daemon struct {
 	Stacks  *stack.Library
 	Keys    *uaa.Keys
 	Cell    *cell.Cell
+	Cells   func() cells.Uses
 	Network *network.Network
 	Invite  Inviter
 	Offsite *offsite.Keeper
@@ -46,6 +48,8 @@ type Daemon struct {
 func (d *Daemon) stacks() *stack.Library { return d.Stacks }
 func (d *Daemon) keys() *uaa.Keys        { return d.Keys }
 func (d *Daemon) leaks() leak.Finder     { return leak.Running(d.Cell, d.Network) }
+
+func (d *Daemon) cells() func() cells.Uses { return d.Cells }
 
 func (d *Daemon) inviter() Inviter { return d.Invite }
 

@@ -15,6 +15,7 @@ import (
 	"cupola/server/admin/offsite"
 	"cupola/server/admin/stack"
 	"cupola/server/admin/support"
+	"cupola/server/cells"
 	"cupola/server/databroker"
 	"cupola/server/datadir"
 	"cupola/server/doctor"
@@ -55,6 +56,8 @@ var (
 		(*opener).stacks, (*Daemon).stacks, quick((*stack.Library).Collect)}
 	StackRemove = Operation[*stack.Library, stack.NameRequest, image.Removed]{about{"stack rm", "Remove an unused stack or image."},
 		(*opener).stacks, (*Daemon).stacks, quick((*stack.Library).Remove)}
+	CellList = Operation[func() cells.Uses, None, cells.Uses]{about{"cells list", "List the cells: tags, root filesystems, memory, disk and containers."},
+		nil, (*Daemon).cells, question(func(list func() cells.Uses, _ context.Context) (cells.Uses, error) { return list(), nil })}
 	KeyList = Operation[*uaa.Keys, None, []uaa.Key]{about{"token-keys list", "List the keys that verify tokens."},
 		nil, (*Daemon).keys, question(func(keys *uaa.Keys, _ context.Context) ([]uaa.Key, error) { return keys.List(), nil })}
 	KeyRotate = Operation[*uaa.Keys, RotateRequest, uaa.Key]{about{"token-keys rotate", "Sign with a new key. Tokens signed with other keys stay valid until they expire."},
@@ -96,7 +99,7 @@ type Listed interface {
 // Table lists all operations.
 func Table() []Listed {
 	return []Listed{StackList, StackBuild, StackImport, StackPull, StackInspect, StackExport, StackGC, StackRemove,
-		KeyList, KeyRotate, Open, BrokerPrepare, BrokerStatus, CheckDatabase, Leaks, Backup, DiskList, DiskReclaim, SupportBundle, BackupsStatus, BackupsRun}
+		CellList, KeyList, KeyRotate, Open, BrokerPrepare, BrokerStatus, CheckDatabase, Leaks, Backup, DiskList, DiskReclaim, SupportBundle, BackupsStatus, BackupsRun}
 }
 
 // FindLeaks lists what is in the kernel or on disk and belongs to nothing: of the

@@ -182,10 +182,13 @@ type Placed interface {
 	Presence() lrp.Cell
 }
 
+// Uses are cells with what their containers use of them.
+type Uses = []lrp.CellUse
+
 // Use lists the cells with what their containers use of them. A cell that is
 // leaving is left out once nothing runs on it.
-func Use(cells []Placed) []lrp.CellUse {
-	all := []lrp.CellUse{}
+func Use(cells []Placed) Uses {
+	all := Uses{}
 	for _, p := range cells {
 		u := lrp.CellUse{Cell: p.Presence()}
 		for _, s := range p.Containers() {

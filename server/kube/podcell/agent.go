@@ -13,6 +13,7 @@ import (
 	"cupola/rootfs/reference"
 	"cupola/rootfs/stack"
 	"cupola/runtime/contract"
+	"cupola/runtime/lrp"
 	"cupola/server/cells"
 	"cupola/server/kube"
 )
@@ -239,15 +240,17 @@ func (a *agent) down(err error) {
 	}
 }
 
-// problem is why requests do not reach the pods that are reached by the tunnel; "" while they do, or there are none.
-func (a *agent) problem() string {
+// state is that of the tunnel, with why requests do not reach the pods that need it; "" while they do, or wait for the first attempt to open it.
+func (a *agent) state() (state lrp.TunnelState, problem string) {
 	wanted := a.wanted()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var why string
 	switch {
-	case !wanted || a.isOpen:
-		return ""
+	case !wanted:
+		return lrp.TunnelUnused, ""
+	case a.isOpen:
+		return lrp.TunnelOpen, ""
 	case a.failed != nil:
 		why = "its agent cannot be made: " + a.failed.Error()
 	case a.waits != "":
@@ -255,9 +258,9 @@ func (a *agent) problem() string {
 	case a.ended != nil:
 		why = a.ended.Error()
 	default:
-		return ""
+		return lrp.TunnelClosed, ""
 	}
-	return "there is no tunnel into the cluster, so requests do not reach its pods: " + why
+	return lrp.TunnelClosed, "there is no tunnel into the cluster, so requests do not reach its pods: " + why
 }
 
 // tellWaits logs why the agent does not run.

@@ -153,7 +153,7 @@ func (c *Cell) Presence() lrp.Cell {
 	if c.cfg.Pulls != nil {
 		p.RootFSes, p.NoStaging = c.cfg.Pulls.Stacks(), false
 	}
-	if p.Problem = c.agent.problem(); p.Problem != "" {
+	if p.Tunnel, p.Problem = c.agent.state(); p.Problem != "" {
 		p.Mend = "'kubectl describe pod " + kube.AgentName(c.pods) + "' in the namespace of the cell; or give this machine a route to the pods"
 	}
 	c.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -96,9 +97,25 @@ func showsLoss(d *e2e.Daemon, n *kubetest.Node) {
 		})
 	}
 	lists(true, "edge: there is no tunnel into the cluster, so requests do not reach its pods: ", "kubectl describe pod "+agent)
+	finds(d, "fail", "there is no tunnel into the cluster", "kubectl describe pod "+agent)
 	resume()
 	lists(false, "there is no tunnel", "kubectl describe")
 	d.Answers("probe", "ready")
+	finds(d, "OK", "is open")
+}
+
+// finds wants doctor to say something of the tunnel. It says more of this machine.
+func finds(d *e2e.Daemon, level string, texts ...string) {
+	d.T.Helper()
+	out, _ := d.Run("doctor", "--data-dir", d.Dir)
+	if !regexp.MustCompile(`(?m)^` + level + ` +tunnel edge +` + texts[0]).MatchString(out) {
+		d.T.Errorf("doctor does not say %q of the tunnel that it %s:\n%s", level, texts[0], out)
+	}
+	for _, text := range texts[1:] {
+		if !strings.Contains(out, text) {
+			d.T.Errorf("doctor does not say %q:\n%s", text, out)
+		}
+	}
 }
 
 // agentsOf are the agents' pods.
