@@ -30,22 +30,24 @@ type Following struct {
 const (
 	page     = 500             // objects of an answer
 	watchFor = 5 * time.Minute // a watch, until the next begins where it ended
+	minRetry = 100 * time.Millisecond
 	maxRetry = 10 * time.Second
 )
 
 // Follow lists the objects once, and watches them until ctx ends. It lists them again only where
 // the cluster does not know any longer what has happened since.
 func (c *Cluster) Follow(ctx context.Context, f Following) error {
-	version, wait := "", 100*time.Millisecond
+	version, wait := "", minRetry
 	for ctx.Err() == nil {
 		var err error
+		was := version
 		if version == "" {
 			version, err = c.listAll(ctx, f)
 		} else {
 			version, err = c.watch(ctx, f, version)
 		}
 		if err == nil {
-			wait = 100 * time.Millisecond
+			wait = minRetry
 			continue
 		}
 		if ctx.Err() != nil {
@@ -58,9 +60,18 @@ func (c *Cluster) Follow(ctx context.Context, f Following) error {
 		case <-ctx.Done():
 		case <-time.After(wait/2 + rand.N(wait)):
 		}
-		wait = min(2*wait, maxRetry)
+		wait = nextRetry(wait, version != was && version != "")
 	}
 	return ctx.Err()
+}
+
+// nextRetry is the wait after the next failure. What a watch told before it ended is progress: an API server with much to do ends watches that
+// do not keep up, one after the other, and who waits ever longer is ever further behind.
+func nextRetry(wait time.Duration, progress bool) time.Duration {
+	if progress {
+		return minRetry
+	}
+	return min(2*wait, maxRetry)
 }
 
 // followed is where the objects are.
@@ -131,5 +142,5 @@ func slim(o kube.Object) kube.Object {
 	return o
 }
 
-// errShortWatch is of a watch that ended at once: to begin the next is no progress.
+// errShortWatch is of a watch that ended at once: the next one does not begin at once.
 var errShortWatch = errors.New("the watch ended at once")

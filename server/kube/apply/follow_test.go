@@ -143,6 +143,20 @@ func TestFollowUnreachable(t *testing.T) {
 	}
 }
 
+// A watch that ends at once is begun again ever later, unless it told something.
+func TestNextRetry(t *testing.T) {
+	wait := minRetry
+	for range 10 {
+		wait = nextRetry(wait, false)
+	}
+	if wait != maxRetry {
+		t.Errorf("after 10 watches without an event the wait is %v; want %v", wait, maxRetry)
+	}
+	if wait = nextRetry(wait, true); wait != minRetry {
+		t.Errorf("after a watch with an event the wait is %v; want %v", wait, minRetry)
+	}
+}
+
 func TestLogs(t *testing.T) {
 	c := openAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if q := r.URL.Query(); r.URL.Path != "/api/v1/namespaces/nats/pods/a/log" || q.Get("container") != "process" || q.Get("sinceTime") != "2026-01-02T03:04:05Z" || q.Get("timestamps") != "true" || q.Get("follow") != "true" {
