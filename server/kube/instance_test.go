@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -181,7 +182,7 @@ func TestStateOf(t *testing.T) {
 		{name: "first to end", pod: `{status: {phase: Failed, containerStatuses: [{name: process, state: {terminated: {exitCode: 143, reason: Error, startedAt: "2026-01-01T00:00:00Z", finishedAt: "2026-01-01T00:00:09Z"}}},
 			{name: sidecar-1, state: {terminated: {exitCode: 3, reason: Error, startedAt: "2026-01-01T00:00:00Z", finishedAt: "2026-01-01T00:00:05Z"}}}]}}`, phase: lrp.PhaseExited, reason: "APP/PROC/WEB/SIDECAR/AGENT: Exited with status 3"},
 	} {
-		s := StateOf(status(c.pod), r)
+		s := StateOf(Abridged(status(c.pod)), r)
 		if s.Phase != c.phase || s.Ready != c.ready || s.Waits != c.waits || s.Stuck != c.stuck {
 			t.Errorf("%s: got %+v", c.name, s)
 		}
@@ -241,13 +242,17 @@ func FuzzQuantity(f *testing.F) {
 // FuzzPod takes pods of a cluster that says anything.
 func FuzzPod(f *testing.F) {
 	f.Add(`{metadata: {name: a, annotations: {cupola.dev/container: "{\"guid\":\"a\"}"}}, status: {containerStatuses: [{name: process, state: {terminated: {exitCode: 1}}}]}}`)
-	f.Fuzz(func(_ *testing.T, text string) {
+	f.Add(`{metadata: {name: a, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {nodeName: n, terminationGracePeriodSeconds: 20, containers: [{}, {ports: [{containerPort: 8080}]}]}, status: {phase: Running}}`)
+	f.Fuzz(func(t *testing.T, text string) {
 		all, err := Read(strings.NewReader(text))
 		if err != nil || len(all) == 0 {
 			return
 		}
 		r, _ := RecordOf(all[0])
 		s := StateOf(all[0], r)
+		if short := Abridged(all[0]); !reflect.DeepEqual(StateOf(short, r), s) || Deleted(short) != Deleted(all[0]) || NodeOf(short) != NodeOf(all[0]) || GraceOf(short) != GraceOf(all[0]) || PortOf(short) != PortOf(all[0]) {
+			t.Errorf("abridged it is another pod: %v", short)
+		}
 		_, _ = s.End.Reason(FailedProbeOf(all[0].Items("items")), true), s.End.Line()
 		_ = RoomOf(all[0])
 	})

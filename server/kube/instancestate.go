@@ -32,6 +32,27 @@ type InstanceEnd struct {
 	Said      string // its termination message
 }
 
+// Abridged is a pod with what StateOf, Deleted, NodeOf, GraceOf and PortOf read of it. The rest, which is most of a pod, is in its Record:
+// who keeps thousands of pods has no room for it twice.
+func Abridged(pod Object) Object {
+	meta, spec := doc{"name": pod.Name()}, doc{}
+	keep(meta, pod.metadata(), "deletionTimestamp")
+	keep(spec, pod.Map("spec"), "nodeName", "terminationGracePeriodSeconds")
+	if port := PortOf(pod); port != 0 {
+		spec["containers"] = []any{doc{"ports": []any{doc{"containerPort": port}}}}
+	}
+	return Object{"metadata": meta, "spec": spec, "status": pod["status"]}
+}
+
+// keep copies fields that are there.
+func keep(to, from map[string]any, names ...string) {
+	for _, name := range names {
+		if v, is := from[name]; is {
+			to[name] = v
+		}
+	}
+}
+
 // StateOf reads a pod.
 func StateOf(pod Object, r Record) InstanceState {
 	s := InstanceState{Phase: lrp.PhaseCreating, Address: pod.Text("status", "podIP")}

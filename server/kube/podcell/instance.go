@@ -36,8 +36,8 @@ type instance struct {
 
 	mu      sync.Mutex
 	record  kube.Record
-	made    int // lists of pods that had begun when the pod was created; making
-	pod     kube.Object
+	made    int         // lists of pods that had begun when the pod was created; making
+	pod     kube.Object // kube.Abridged
 	isGone  bool
 	over    bool // reported
 	phase   lrp.Phase
@@ -64,7 +64,7 @@ func newInstance(c *Cell, r kube.Record) *instance {
 // adopt takes the pod of an earlier daemon, whose state the rows have already.
 func (i *instance) adopt(pod kube.Object) {
 	s := kube.StateOf(pod, i.record)
-	i.pod, i.address, i.started = pod, s.Address, s.StartedAt
+	i.pod, i.address, i.started = kube.Abridged(pod), s.Address, s.StartedAt
 	if s.Phase == lrp.PhaseStarting || s.Phase == lrp.PhaseRunning {
 		i.phase, i.ready = s.Phase, s.Ready
 	}
@@ -93,7 +93,7 @@ func (i *instance) stopped() bool { return i.halt.Err() != nil }
 // saw takes the pod as it is now.
 func (i *instance) saw(pod kube.Object) {
 	i.mu.Lock()
-	i.pod = pod
+	i.pod = kube.Abridged(pod)
 	i.mu.Unlock()
 	i.poke()
 }
