@@ -41,8 +41,9 @@ type Cluster struct {
 	Config
 	client dynamic.Interface
 	http   *http.Client
-	exec   *http.Client // with HTTP/1.1 alone
-	base   *url.URL     // of the API server
+	exec   *http.Client  // with HTTP/1.1 alone
+	base   *url.URL      // of the API server
+	asked  chan struct{} // full of logs that are asked for
 }
 
 // Open finds the cluster. It makes no request.
@@ -65,7 +66,7 @@ func Open(c Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	cluster := &Cluster{Config: c, client: client, http: requests, base: base}
+	cluster := &Cluster{Config: c, client: client, http: requests, base: base, asked: make(chan struct{}, maxAsked)}
 	if err := cluster.openExec(to); err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,8 +24,14 @@ func openAt(t *testing.T, h http.Handler) *Cluster {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
+	return openWith(t, fmt.Sprintf(kubeconfig, server.URL))
+}
+
+// openWith is the cluster of a kubeconfig.
+func openWith(t *testing.T, text string) *Cluster {
+	t.Helper()
 	config := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(config, fmt.Appendf(nil, kubeconfig, server.URL), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Open(Config{Kubeconfig: config})
@@ -179,5 +187,44 @@ func TestLogs(t *testing.T) {
 			_ = other.Close()
 		}
 		t.Errorf("got %v; want the API server's answer", err)
+	}
+}
+
+// TestLogsShareConnections follows the logs of many pods at once, as a daemon does that adopts them: on a few connections.
+func TestLogsShareConnections(t *testing.T) {
+	const pods = 500
+	var made atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "a line\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	server.EnableHTTP2 = true
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			made.Add(1)
+		}
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	config := strings.Replace(fmt.Sprintf(kubeconfig, server.URL), "server:", "insecure-skip-tls-verify: true, server:", 1)
+	c := openWith(t, config)
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	var group sync.WaitGroup
+	for range pods {
+		group.Go(func() {
+			log, err := c.Logs(ctx, "a", "process", time.Time{})
+			if err == nil {
+				_, err = io.ReadFull(log, make([]byte, len("a line\n")))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if n := made.Load(); n > pods/5 {
+		t.Errorf("%d logs are followed on %d connections; want %d at most", pods, n, pods/5)
 	}
 }

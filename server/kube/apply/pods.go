@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -99,6 +101,20 @@ func Refused(err error) bool {
 // ErrNoLog is of a log that the cluster says it cannot give, other than for being busy.
 var ErrNoLog = errors.New("the cluster gives no log")
 
+// maxAsked is how many requests for logs are on their way. Each of many that begin at once would find no connection with room for
+// it, and open one that it has for itself, although hundreds have room on one.
+const maxAsked = 32
+
+// takeTurn waits until one more log may be asked for; ended says that the request is sent, or never will be.
+func (c *Cluster) takeTurn(ctx context.Context) (ended func(), err error) {
+	select {
+	case c.asked <- struct{}{}:
+		return sync.OnceFunc(func() { <-c.asked }), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // Logs are the lines of a pod's container from a time on, each after its own time, until the
 // container has ended. The caller closes them.
 func (c *Cluster) Logs(ctx context.Context, pod, container string, since time.Time) (io.ReadCloser, error) {
@@ -108,7 +124,13 @@ func (c *Cluster) Logs(ctx context.Context, pod, container string, since time.Ti
 	}
 	u := c.base.JoinPath("api/v1/namespaces", c.Namespace, "pods", pod, "log")
 	u.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	ended, err := c.takeTurn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer ended()
+	sent := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { ended() }} // a kubelet answers with the first line
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, sent), http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
