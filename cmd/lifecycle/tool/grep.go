@@ -2,13 +2,16 @@ package tool
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"regexp"
 	"strconv"
 )
 
-// grep knows -i -v -q -c -n -o -l -x -F -E -e -h -H.
+// grep knows -i -v -q -c -n -o -l -x -F -E -e -h -H -r.
 func grep(s streams, o options, rest []string) error {
 	pattern, ok := o['e']
 	if !ok {
@@ -31,8 +34,13 @@ func grep(s streams, o options, rest []string) error {
 		fmt.Fprintf(s.err, "grep: %v\n", err)
 		return status(2)
 	}
-	g := grepper{options: o, expr: expr, out: bufio.NewWriter(s.out), names: len(rest) > 1 && !o.has('h')}
-	err = eachInput(s, rest, g.search)
+	g := grepper{options: o, expr: expr, out: bufio.NewWriter(s.out), names: (len(rest) > 1 || o.has('r')) && !o.has('h')}
+	if o.has('r') {
+		rest, err = filesBelow(rest)
+	}
+	if err == nil && (len(rest) > 0 || !o.has('r')) {
+		err = eachInput(s, rest, g.search)
+	}
 	if ferr := g.out.Flush(); err == nil {
 		err = ferr
 	}
@@ -44,6 +52,22 @@ func grep(s streams, o options, rest []string) error {
 		return status(1)
 	}
 	return nil
+}
+
+// filesBelow are the files among names, and in the directories among them; the current directory's if there are none.
+func filesBelow(names []string) (files []string, err error) {
+	if len(names) == 0 {
+		names = []string{"."}
+	}
+	for _, name := range names {
+		err = errors.Join(err, filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				files = append(files, path)
+			}
+			return err
+		}))
+	}
+	return files, err
 }
 
 type grepper struct {

@@ -39,7 +39,7 @@ func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 func tools() map[string]tool {
 	return map[string]tool{
 		"base64": base64Tool, "basename": basename, "cat": flags("u", cat), "chmod": chmod, "cp": flags("rRapfPLvd", cp), "cut": flags("d:f:c:s", cut),
-		"date": date, "dirname": dirname, "echo": echo, "env": env, "find": find, "grep": flags("ivqcnolxFEe:hH", grep),
+		"date": date, "dirname": dirname, "echo": echo, "env": env, "find": find, "grep": flags("ivqcnolxFEe:hHr", grep),
 		"false": fail, "gunzip": gzipTool("d"), "gzip": gzipTool(""), "zcat": gzipTool("dc"), "head": head,
 		"hostname": hostname, "id": flags("ugn", id), "ln": flags("sfn", ln), "ls": flags("aAldhRFprtSn1", ls),
 		"md5sum": sum("md5sum", md5.New), "mkdir": flags("pm:v", mkdir), "mktemp": flags("dqup:t", mktemp), "mv": flags("fnvT", mv),

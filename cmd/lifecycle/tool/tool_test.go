@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,30 @@ func call(t *testing.T, argv ...string) string {
 		t.Fatalf("%v: exit %d: %s", argv, code, errs.String())
 	}
 	return out.String()
+}
+
+func TestGrepBelow(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "sub", "b")
+	call(t, "mkdir", filepath.Dir(b))
+	for file, text := range map[string]string{a: "one\n", b: "two\none\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for flags, want := range map[string]string{"-r": a + ":one\n" + b + ":one\n", "-rl": a + "\n" + b + "\n", "-rh": "one\none\n"} {
+		if got := call(t, "grep", flags, "one", dir); got != want {
+			t.Errorf("grep %s: got %q; want %q", flags, got, want)
+		}
+	}
+	t.Chdir(dir)
+	if got := call(t, "grep", "-r", "two"); got != "sub/b:two\n" {
+		t.Errorf("in the current directory: got %q", got)
+	}
+	call(t, "mkdir", "none")
+	if code := run(tools()["grep"], []string{"grep", "-r", "one", "none"}, streams{strings.NewReader("one\n"), io.Discard, io.Discard}); code != 1 {
+		t.Errorf("in an empty directory: got exit %d; want 1", code)
+	}
 }
 
 func TestCopyAndTarKeepTrees(t *testing.T) {
