@@ -31,6 +31,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"cupola/server/kube"
+	"cupola/test/loopback"
 )
 
 // PodImage is an image that a node has, with one program, test/kube/pod.
@@ -385,10 +386,30 @@ func (n *Node) Registry() string {
 	server.Listener = l
 	server.Start()
 	n.t.Cleanup(server.Close)
-	dir := filepath.Join("registries", l.Addr().String())
+	n.pullsPlain(l.Addr().String())
+	return l.Addr().String()
+}
+
+// Forward has the node pull without TLS from a registry that listens on this machine's loopback, and returns the address at which it
+// does, and this machine as well.
+func (n *Node) Forward(registry string) (address string) {
+	n.t.Helper()
+	_, port, err := net.SplitHostPort(registry)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	address = net.JoinHostPort(n.Host(), port)
+	loopback.Forward(n.t, address, func() string { return registry })
+	n.pullsPlain(address)
+	return address
+}
+
+// pullsPlain has the node pull from a registry without TLS.
+func (n *Node) pullsPlain(registry string) {
+	n.t.Helper()
+	dir := filepath.Join("registries", registry)
 	if err := os.Mkdir(filepath.Join(n.dir, dir), 0o700); err != nil {
 		n.t.Fatal(err)
 	}
-	n.write(dir+"/hosts.toml", fmt.Sprintf("server = %[1]q\n[host.%[1]q]\ncapabilities = [\"pull\", \"resolve\"]\n", server.URL))
-	return l.Addr().String()
+	n.write(dir+"/hosts.toml", fmt.Sprintf("server = %[1]q\n[host.%[1]q]\ncapabilities = [\"pull\", \"resolve\"]\n", "http://"+registry))
 }

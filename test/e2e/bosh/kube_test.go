@@ -103,7 +103,7 @@ func TestDeploymentOnKubernetes(t *testing.T) {
 	k.wantVersions(1, 2)
 	k.bring(change("version", 2))
 	k.wantVersions(2, 2)
-	k.errand()
+	k.errand("smoke-1")
 	k.pruned()
 	k.plane.Delete("apps/v1", "StatefulSet")
 	k.plane.Until("the pods are gone", func() bool { return len(k.versions()) == 0 })
@@ -153,8 +153,8 @@ func (k *kubeDaemon) pruned() {
 	}
 }
 
-// errand runs the errand from its CronJob.
-func (k *kubeDaemon) errand() {
+// errand runs the errand from its CronJob, as a Job of a name.
+func (k *kubeDaemon) errand(name string) {
 	k.T.Helper()
 	cluster, err := apply.Open(apply.Config{Kubeconfig: k.plane.Kubeconfig})
 	if err != nil {
@@ -162,7 +162,7 @@ func (k *kubeDaemon) errand() {
 	}
 	ctx, cancel := context.WithTimeout(k.T.Context(), kubetest.Patience)
 	defer cancel()
-	run := k.plane.Trigger(k.plane.List("batch/v1", "CronJob")[0], "smoke-1")
+	run := k.plane.Trigger(k.plane.List("batch/v1", "CronJob")[0], name)
 	if err := cluster.Wait(ctx, []kube.Object{run}, func(o kube.Object, text string) { k.T.Logf("%s: %s", o.Name(), text) }); err != nil {
 		k.T.Error(err)
 	}
