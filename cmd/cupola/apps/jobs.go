@@ -245,6 +245,9 @@ func (n *createJobCmd) request() (capi.Doc, cf.AppJobKind, error) {
 		body["url"], body["auth_header"] = n.URL, n.Authorization
 		return body, cf.KindCall, nil
 	}
+	if n.Authorization != "" {
+		return nil, "", errors.New("--authorization, or CUPOLA_CALL_AUTHORIZATION, is for a call's requests, and a command makes none: leave it out, or give --url")
+	}
 	body["command"] = n.Command
 	for key, size := range map[string]string{"memory_in_mb": n.Memory, "disk_in_mb": n.Disk} {
 		if size == "" {
