@@ -406,6 +406,20 @@ func TestAnInstanceThatDoesNotStart(t *testing.T) {
 	w.ask("DELETE", "/v2/service_instances/i1?"+async+"&"+ids, "", 202)
 }
 
+// TestUpdateOfAnUnknownService changes nothing of an instance whose service this cupola does not have.
+func TestUpdateOfAnUnknownService(t *testing.T) {
+	w := newWorld(t)
+	w.write(func(tx *store.Tx) error {
+		return store.DataInstances.Insert(tx, &cf.DataInstance{Resource: cf.Resource{GUID: "i"}, Service: "gone", Plan: "tiny", State: cf.DataReady})
+	})
+	for body, want := range map[string]int{
+		`{"service_id": "cupola-gone", "context": {}}`: 200, `{"service_id": "cupola-gone", "plan_id": "cupola-gone-tiny"}`: 200,
+		`{"service_id": "cupola-gone", "plan_id": "cupola-gone-large"}`: 422, `{"service_id": "cupola-gone", "parameters": {"point_in_time_recovery": true}}`: 400,
+	} {
+		w.ask("PATCH", "/v2/service_instances/i?"+async, body, want)
+	}
+}
+
 func TestWithoutTheStack(t *testing.T) {
 	w := newWorld(t)
 	w.HasFile = func(string) bool { return false }

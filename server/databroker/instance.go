@@ -86,8 +86,9 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 	case i.State != cf.DataReady:
 		return a, errBusy
 	}
-	s, p, ok := known(i)
-	if !ok || q.PlanID != "" && q.PlanID != s.planID(p) {
+	s, _, _ := known(i)
+	s.name = i.Service // also of a service that this cupola does not have any longer
+	if q.PlanID != "" && q.PlanID != s.planID(plan{name: i.Plan}) {
 		return a, refuse(http.StatusUnprocessableEntity, "an instance keeps its plan")
 	}
 	want, err := s.parametersOf(q)
