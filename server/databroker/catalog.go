@@ -19,8 +19,6 @@ type service struct {
 	ending     string // of the name of a backup's file, for the programs that read it
 	// sameVersion: a restore needs a backup of the same version, not of an earlier one.
 	sameVersion bool
-	// recovers: instances can be restored to a point in time.
-	recovers bool
 }
 
 // plan is how large an instance is.

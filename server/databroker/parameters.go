@@ -35,7 +35,7 @@ func (s service) parametersOf(q request) (p parameters, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	err = d.Decode(&p)
-	if !s.recovers && (err != nil || p != parameters{Content: p.Content}) {
+	if _, recovers := s.engine.(recoverer); !recovers && (err != nil || p != parameters{Content: p.Content}) {
 		return parameters{}, refuse(http.StatusBadRequest, "%s takes no parameters", s.name)
 	}
 	if err != nil {

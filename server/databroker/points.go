@@ -3,13 +3,11 @@ package databroker
 import (
 	"archive/tar"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,28 +26,34 @@ type Points struct {
 	First   *time.Time `json:"first"` // nil if there is none yet
 	Last    *time.Time `json:"last"`
 
-	bases []time.Time // ascending
+	bases []basePoint // in the order in which they were made
+}
+
+// basePoint is a base backup, and the time from which on it can be restored, by the clock as it was then.
+type basePoint struct {
+	name string
+	at   time.Time
 }
 
 // errNoPoint says that an instance cannot be restored to a time.
 var errNoPoint = errors.New("there is no such point in time")
 
 // base is the newest base backup that has been made by a time.
-func (p Points) base(before time.Time) (time.Time, error) {
+func (p Points) base(before time.Time) (name string, err error) {
 	switch {
 	case !p.Enabled:
-		return time.Time{}, fmt.Errorf(`%w: point-in-time recovery is not enabled; for later ones enable it with the parameters {"point_in_time_recovery": true} ('cf update-service NAME -c')`, errNoPoint)
+		return "", fmt.Errorf(`%w: point-in-time recovery is not enabled; for later ones enable it with the parameters {"point_in_time_recovery": true} ('cf update-service NAME -c')`, errNoPoint)
 	case p.First == nil:
-		return time.Time{}, fmt.Errorf("%w: the first base backup is not made yet, or there was no room for it; the service instance's log says so", errNoPoint)
+		return "", fmt.Errorf("%w: the first base backup is not made yet, or there was no room for it; the service instance's log says so", errNoPoint)
 	case before.Before(*p.First):
-		return time.Time{}, fmt.Errorf("%w: the first one is %s", errNoPoint, stamp(*p.First))
+		return "", fmt.Errorf("%w: the first one is %s", errNoPoint, stamp(*p.First))
 	}
-	for _, t := range slices.Backward(p.bases) {
-		if !t.After(before) {
-			return t, nil
+	for _, b := range slices.Backward(p.bases) {
+		if !b.at.After(before) {
+			return b.name, nil
 		}
 	}
-	return time.Time{}, errNoPoint
+	return "", errNoPoint
 }
 
 // Points lists the points in time that an instance can be restored to. Its server need not run.
@@ -66,11 +70,12 @@ func (s *Service) Points(ctx context.Context, instanceGUID string) (p Points, er
 		return p, err
 	}
 	if i != nil {
-		if svc, _, _ := known(i); svc.recovers {
+		svc, _, _ := known(i)
+		if _, ok := svc.engine.(recoverer); ok {
 			return s.broker.points(i)
 		}
 	}
-	return p, cf.Unprocessable("Only service instances of the built-in broker's service postgres have point-in-time recovery.")
+	return p, cf.Unprocessable("Only service instances of the built-in broker's services postgres and redis have point-in-time recovery.")
 }
 
 // points reads the names of an instance's base backups.
@@ -82,15 +87,18 @@ func (b *broker) points(i *cf.DataInstance) (p Points, err error) {
 		p.Enabled = true
 		names, err := namesIn(root, archiveDir)
 		for _, name := range names {
-			if t, err := time.Parse(basePrefix+baseTime, name); err == nil {
-				p.bases = append(p.bases, t)
+			rest, ok := strings.CutPrefix(name, basePrefix)
+			_, at, _ := strings.Cut(rest, "-")
+			if t, err := time.Parse(baseTime, at); ok && err == nil {
+				p.bases = append(p.bases, basePoint{name, t})
 			}
 		}
 		return err
 	})
 	if len(p.bases) > 0 {
 		now := time.Now().UTC()
-		p.First, p.Last = &p.bases[0], &now
+		first := slices.MinFunc(p.bases, func(a, b basePoint) int { return a.at.Compare(b.at) })
+		p.First, p.Last = &first.at, &now
 	}
 	return p, err
 }
@@ -141,40 +149,23 @@ func (b *broker) fillFromPoint(ctx context.Context, i *cf.DataInstance, want par
 	if err != nil {
 		return err
 	}
-	err = b.Volumes.Read(want.Of, func(root *os.Root) error {
-		return writeSeed(ctx, root, archiveDir+"/"+base.Format(basePrefix+baseTime), want.Before, f)
-	})
+	s, p, _ := known(i)
+	r, ok := s.engine.(recoverer)
+	if !ok {
+		return errNoPoint
+	}
+	err = b.Volumes.Read(want.Of, func(root *os.Root) error { return writeSeed(ctx, root, r, archiveDir+"/"+base, want.Before, f) })
 	if err != nil {
 		return fmt.Errorf("copy what the restore needs: %w", err)
 	}
-	s, p, _ := known(i)
 	return b.Volumes.Replace(ctx, i.GUID, volumeOf(s, p), f)
 }
 
-// writeSeed writes a tar of what the script of a new instance recovers a time from. The server goes on meanwhile: what is
-// not archived yet is copied first, since the server archives a segment of its log before it uses the file again.
-func writeSeed(ctx context.Context, root *os.Root, base string, before time.Time, w io.Writer) error {
+// writeSeed writes a tar of what the script of a new instance recovers a time from, by a base backup. The server goes on meanwhile.
+func writeSeed(ctx context.Context, root *os.Root, r recoverer, base string, before time.Time, w io.Writer) error {
 	s := &seedWriter{ctx: ctx, root: root, tar: tar.NewWriter(w)}
-	first, err := firstSegment(root, base)
-	if err != nil {
-		return err
-	}
-	to := before.UTC().Format("2006-01-02 15:04:05.999999") + "+00\n"
-	err = errors.Join(s.directory(seedDir), s.directory(seedDir+"/pg_wal"), s.directory(seedDir+"/wal"), s.text(seedDir+"/to", to),
-		s.segments("pg/pg_wal", seedDir+"/pg_wal", first), s.segments(archiveDir+"/wal", seedDir+"/wal", first),
-		s.file(base+"/base.tar.gz", seedDir+"/base.tar.gz"))
+	err := errors.Join(s.directory(seedDir), r.seed(s, base, before))
 	return errors.Join(err, s.tar.Close())
-}
-
-// firstSegment reads with which segment the recovery of a base backup begins.
-func firstSegment(root *os.Root, base string) (string, error) {
-	f, _, err := openFile(root, base+"/start")
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSaid))
-	return strings.TrimSpace(string(text)), err
 }
 
 // openFile opens a file of a volume. The container's processes may do with theirs what they like meanwhile, so it is
@@ -233,40 +224,4 @@ func (s *seedWriter) file(from, to string) error {
 	}
 	_, err = io.CopyN(s.tar, f, info.Size())
 	return err
-}
-
-// segments copies the segments of a directory from the first on. One that is gone meanwhile was archived before.
-func (s *seedWriter) segments(from, to, first string) error {
-	names, err := namesIn(s.root, from)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		segment := strings.TrimSuffix(name, ".gz")
-		if len(segment) != len(first) || segment < first {
-			continue
-		}
-		if err := s.file(path.Join(from, name), path.Join(to, name)); ignoreMissing(err) != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// setRecovery enables or disables point-in-time recovery of a running instance.
-func (b *broker) setRecovery(ctx context.Context, i *cf.DataInstance, enabled bool) error {
-	ctx, cancel := context.WithTimeout(ctx, statementsT)
-	defer cancel()
-	program := archiveNaming.Replace(postgresDisable)
-	if enabled {
-		program = archiveNaming.Replace(postgresEnable)
-	}
-	mark := rand.Text()
-	return b.attached(ctx, i, func(session io.ReadWriter) error {
-		said, err := io.ReadAll(io.LimitReader(session, maxSaid))
-		if err != nil {
-			return err
-		}
-		return (&ending{w: io.Discard, held: said}).close(mark)
-	}, "if fault=$({\n"+program+"\n} 2>&1); then fault="+succeeded+"; fi\n"+sayFault, mark)
 }

@@ -23,8 +23,8 @@ const wal = "00000001000000000000000"
 func (w *world) archived(guid string) {
 	w.t.Helper()
 	for name, content := range map[string]string{
-		archiveOn: "", "archive/base-20261101T100000Z/start": wal + "1\n", "archive/base-20261101T100000Z/base.tar.gz": "first",
-		"archive/base-20261101T120000Z/start": wal + "3\n", "archive/base-20261101T120000Z/base.tar.gz": "second", "archive/new/base.tar.gz": "half",
+		archiveOn: "", "archive/base-000000001-20261101T100000Z/start": wal + "1\n", "archive/base-000000001-20261101T100000Z/base.tar.gz": "first",
+		"archive/base-000000002-20261101T120000Z/start": wal + "3\n", "archive/base-000000002-20261101T120000Z/base.tar.gz": "second", "archive/new/base.tar.gz": "half",
 		"archive/wal/" + wal + "1.gz": "one", "archive/wal/" + wal + "3.gz": "three", "archive/wal/" + wal + "3.00000028.backup.gz": "label",
 		"pg/pg_wal/" + wal + "2": "two", "pg/pg_wal/" + wal + "4": "four", "pg/pg_wal/archive_status/" + wal + "3.done": "",
 	} {
@@ -116,7 +116,7 @@ func TestSeed(t *testing.T) {
 		}
 		defer f.Close()
 		err = w.Read("source", func(root *os.Root) error {
-			return writeSeed(t.Context(), root, archiveDir+"/"+base.Format(basePrefix+baseTime), c.before, f)
+			return writeSeed(t.Context(), root, postgres{}, archiveDir+"/"+base, c.before, f)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestPipesHoldUpNoRestore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := writeSeed(t.Context(), root, ".", time.Now(), io.Discard); err == nil || err.Error() != "./start is not a file" {
+	if err := writeSeed(t.Context(), root, postgres{}, ".", time.Now(), io.Discard); err == nil || err.Error() != "./start is not a file" {
 		t.Errorf("got %v", err)
 	}
 	if _, err := namesIn(root, archiveDir); !errors.Is(err, syscall.ENOTDIR) {

@@ -19,7 +19,7 @@ const (
 
 func postgresService() service {
 	return service{name: "postgres", description: "PostgreSQL in a container of this machine", display: "PostgreSQL", tags: []string{"postgresql", "postgres", "relational", "sql"},
-		port: 5432, plans: plans(), engine: postgres{}, complaints: []string{"ERROR:", "FATAL:", "error:"}, ending: "dump", recovers: true,
+		port: 5432, plans: plans(), engine: postgres{}, complaints: []string{"ERROR:", "FATAL:", "error:"}, ending: "dump",
 		software: software{
 			packages: map[string][]string{"debian12": postgresPackages("15"), "debian13": postgresPackages("17"), "jammy": postgresPackages("14"), "noble": postgresPackages("16")},
 			// Queries are not compiled (jit=off), and Debian's scripts around PostgreSQL are not used.
@@ -45,7 +45,7 @@ umask 077
     -c jit=off -c fsync=on -c synchronous_commit=on -c full_page_writes=on -c password_encryption=scram-sha-256 \
     -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic
 }
-`, p.memoryMB/4, max(p.memoryMB/5, 50)) + archiveNaming.Replace(postgresRecover) + `if [ ! -e pg ]; then
+`, p.memoryMB/4, max(p.memoryMB/5, 50)) + archiving(postgresRecover) + `if [ ! -e pg ]; then
   rm -rf new
   bin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
   "$bin/initdb" -D new -U vcap -E UTF8 --locale=C.UTF-8 --auth-local=peer --auth-host=scram-sha-256 --no-instructions --no-sync
@@ -100,7 +100,7 @@ SELECT unnest(ARRAY['REASSIGN OWNED BY ` + user + ` TO ` + owner + `', 'DROP OWN
 }
 
 func (postgres) disownFiles() string { return "rm -rf " + archiveDir }
-func (postgres) disownUsers() string { return archiveNaming.Replace(postgresDropUsers) }
+func (postgres) disownUsers() string { return archiving(postgresDropUsers) }
 
 // credentials say not to ask for TLS, which many clients would insist on: the
 // way is a link of this machine.

@@ -1,29 +1,18 @@
 package databroker
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path"
 	"strings"
+	"time"
 )
 
-// Point-in-time recovery keeps, in the volume beside the cluster, base backups of the cluster and the segments of
-// PostgreSQL's log (WAL) since the first of them. Both are written by the server's archive_command: an idle server
-// writes no log, and needs no new base backup.
-const (
-	archiveDir = "archive"
-	// archiveOn is a file that is there while point-in-time recovery is enabled.
-	archiveOn = archiveDir + "/on"
-	// archiveProgram is the file of the archive_command.
-	archiveProgram = "/tmp/archive"
-	// basePrefix comes before the time of a base backup, from which on it can be restored.
-	basePrefix = "base-"
-	baseTime   = "20060102T150405Z"
-	// seedDir has what an instance is restored from to a point in time: a base backup, segments
-	// of the log that were archived, those that were not, and the time.
-	seedDir = "seed"
-)
-
-// maxBases bounds the base backups. One is made a day, so seven days can be restored.
-const maxBases = 8
+// archiveProgram is the file of the archive_command, which makes base backups, too: an idle server writes no log, and needs no
+// new base backup.
+const archiveProgram = "/tmp/archive"
 
 // postgresArchive archives the segment $1, a path below the cluster, with the name $2. It makes a base backup if
 // there is none or the last one is a day old, or if the archive is full: then the log before the new one can go. What would
@@ -32,9 +21,8 @@ const maxBases = 8
 const postgresArchive = `[ -e {on} ] || exit 0
 umask 077
 bin="/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin"
-ago() { date -u -d "$1" +%Y%m%dT%H%M%SZ; }
+{functions}
 used() { du -sk {archive} | cut -f1; }
-bases() { ls -d {archive}/{base}* 2>/dev/null; }
 forget() {
   rm -rf {archive}/{base}* {archive}/wal {archive}/wal.new {archive}/new
   ago now > {archive}/paused
@@ -45,7 +33,7 @@ make_base() {
   rm -rf {archive}/new
   "$bin/pg_basebackup" -h /tmp -w -D {archive}/new -Ft -z -X fetch -c fast --no-manifest &&
   tar --occurrence=1 -xzOf {archive}/new/base.tar.gz backup_label | sed -n 's/^START WAL LOCATION.*(file \(.*\))$/\1/p' > {archive}/new/start &&
-  [ -s {archive}/new/start ] && sync -f {archive} && mv -T {archive}/new "{archive}/{base}$(ago '+1 second')" && sync {archive}
+  [ -s {archive}/new/start ] && sync -f {archive} && mv -T {archive}/new "{archive}/$(next_base)" && sync {archive}
 }
 drop_oldest() {
   rm -rf "$(bases | head -n 1)"
@@ -56,14 +44,14 @@ drop_oldest() {
   done
 }
 if [ -e {archive}/paused ]; then
-  if [ "$(cat {archive}/paused)" \> "$(ago '-1 day')" ]; then exit 0; fi
+  aged "$(cat {archive}/paused)" || exit 0
   rm {archive}/paused
 fi
 mkdir -p {archive}/wal
 [ -e {archive}/wal/$2.gz ] || { gzip -1 -c "pg/$1" > {archive}/wal.new && sync {archive}/wal.new && mv {archive}/wal.new {archive}/wal/$2.gz && sync {archive}/wal; } ||
   forget "there is no room for the log"
 last=$(bases | tail -n 1)
-if [ -z "$last" ] || [ "$last" \< "{archive}/{base}$(ago '-1 day')" ] || [ $(used) -gt {limit} ]; then
+if [ -z "$last" ] || aged "$last" || [ $(used) -gt {limit} ]; then
   [ "$(df -k --output=avail . | tail -n 1)" -gt "$(du -sk --exclude=pg_wal pg | cut -f1)" ] || forget "there is no room for a base backup"
   make_base || exit 0 # a server that stops makes none; the next segment tries again
 fi
@@ -115,17 +103,59 @@ const postgresDisable = `cd {data} && rm -f {on} && rm -rf {archive} && sync -f 
 
 // postgresDropUsers deletes the users of bindings: those of the instance that another one was restored from.
 const postgresDropUsers = `\c {database}
-SELECT unnest(ARRAY['REASSIGN OWNED BY ' || rolname || ' TO {owner}', 'DROP OWNED BY ' || rolname, 'DROP ROLE ' || rolname])
+SELECT unnest(ARRAY['REASSIGN OWNED BY ' || quote_ident(rolname) || ' TO {owner}', 'DROP OWNED BY ' || quote_ident(rolname), 'DROP ROLE ' || quote_ident(rolname)])
   FROM pg_roles WHERE rolcanlogin AND NOT rolsuper AND pg_has_role(oid, '{owner}', 'MEMBER') \gexec
 \echo ` + done + `
 \q
 `
 
-var archiveNaming = strings.NewReplacer("{data}", data, "{archive}", archiveDir, "{on}", archiveOn, "{base}", basePrefix, "{seed}", seedDir, "{bases}", fmt.Sprint(maxBases),
-	"{database}", database, "{owner}", owner)
-
 // postgresArchiver writes the program of the archive_command.
 func postgresArchiver(p plan) string {
-	program := strings.ReplaceAll(archiveNaming.Replace(postgresArchive), "{limit}", fmt.Sprint(p.volumeBytes>>10/4))
+	program := strings.ReplaceAll(archiving(postgresArchive), "{limit}", fmt.Sprint(p.volumeBytes>>10/4))
 	return "cat > " + archiveProgram + " <<'END'\ncd " + data + "\n" + program + "END\n"
+}
+
+func (postgres) enableRecovery() string  { return archiving(postgresEnable) }
+func (postgres) disableRecovery() string { return archiving(postgresDisable) }
+
+// seed copies a base backup and the segments of the log since then. What is not archived yet is copied first, since
+// the server archives a segment of its log before it uses the file again.
+func (postgres) seed(s *seedWriter, base string, before time.Time) error {
+	first, err := firstSegment(s.root, base)
+	if err != nil {
+		return err
+	}
+	to := before.UTC().Format("2006-01-02 15:04:05.999999") + "+00\n"
+	return errors.Join(s.directory(seedDir+"/pg_wal"), s.directory(seedDir+"/wal"), s.text(seedDir+"/to", to),
+		s.segments("pg/pg_wal", seedDir+"/pg_wal", first), s.segments(archiveDir+"/wal", seedDir+"/wal", first),
+		s.file(base+"/base.tar.gz", seedDir+"/base.tar.gz"))
+}
+
+// firstSegment reads with which segment the recovery of a base backup begins.
+func firstSegment(root *os.Root, base string) (string, error) {
+	f, _, err := openFile(root, base+"/start")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSaid))
+	return strings.TrimSpace(string(text)), err
+}
+
+// segments copies the segments of a directory from the first on. One that is gone meanwhile was archived before.
+func (s *seedWriter) segments(from, to, first string) error {
+	names, err := namesIn(s.root, from)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		segment := strings.TrimSuffix(name, ".gz")
+		if len(segment) != len(first) || segment < first {
+			continue
+		}
+		if err := s.file(path.Join(from, name), path.Join(to, name)); ignoreMissing(err) != nil {
+			return err
+		}
+	}
+	return nil
 }

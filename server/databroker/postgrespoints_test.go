@@ -53,8 +53,8 @@ func (a *archiver) archive(n, limitKB int) string {
 	}
 	a.write("pg/pg_wal/"+name, string(content), 0o600)
 	a.write("pg/now", name, 0o600)
-	program := strings.ReplaceAll(archiveNaming.Replace(postgresArchive), "{limit}", fmt.Sprint(limitKB))
-	places := strings.NewReplacer("/usr/lib/postgresql", a.dir+"/programs", "'+1 second'", fmt.Sprintf("'+%d second'", n)) // no two have the same time
+	program := strings.ReplaceAll(archiving(postgresArchive), "{limit}", fmt.Sprint(limitKB))
+	places := strings.NewReplacer("/usr/lib/postgresql", a.dir+"/programs")
 	c := exec.CommandContext(a.t.Context(), "/bin/sh", "-c", places.Replace(program), "sh", "pg_wal/"+name, name)
 	c.Dir = a.dir
 	if out, err := c.CombinedOutput(); err != nil {
@@ -105,5 +105,24 @@ func TestArchiveIsBounded(t *testing.T) {
 	}
 	if got := a.archive(7, 200); got != "paused" {
 		t.Errorf("got %s; want nothing archived while it is off", got)
+	}
+}
+
+// TestClockSetBack archives after a base backup whose time is to come: the next one is made at once, and is the newest.
+func TestClockSetBack(t *testing.T) {
+	a := newArchiver(t)
+	a.archive(1, 1000)
+	first, err := filepath.Glob(filepath.Join(a.dir, "archive/base-000000001-*"))
+	if err != nil || len(first) != 1 {
+		t.Fatalf("got %v, %v; want a base backup", first, err)
+	}
+	if err := os.Rename(first[0], filepath.Join(a.dir, "archive/base-000000001-29990101T000000Z")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := a.archive(2, 1000), "base 1, base 2, 1, 2"; got != want {
+		t.Errorf("got %s; want %s", got, want)
+	}
+	if got, want := a.archive(3, 200), "base 2, base 3, 2, 3"; got != want {
+		t.Errorf("got %s; want %s: the oldest one deleted", got, want)
 	}
 }
