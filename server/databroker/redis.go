@@ -18,6 +18,8 @@ const (
 	redisSocket = "/tmp/redis.sock"
 	// redisRestored is the file of a snapshot that replaces the data when the server starts.
 	redisRestored = "restored.rdb"
+	// redisLog is the directory of the log since Redis 7.
+	redisLog = "redis/appendonlydir"
 )
 
 func redisService() service {
@@ -41,15 +43,19 @@ if [ ! -e redis/users.acl ]; then
   sync redis
 fi
 server=$(command -v redis-server || command -v valkey-server)
-until [ -n "${stopped:-}" ]; do
-rm -f redis/%[3]s.new
-if [ -e redis/%[3]s ]; then
-  rm -rf redis/appendonlydir redis/appendonly.aof
-  mv redis/%[3]s redis/appendonly.aof
+client=$(command -v redis-cli || command -v valkey-cli)
+ask() { REDISCLI_AUTH="$%[2]s" "$client" -s %[5]s --user %[1]s --no-auth-warning "$@"; }
+`, redisAdmin, redisSecret, redisRestored, redisLog, redisSocket) + redisArchiving(redisRecover+redisKeep+redisKeeper, p) + fmt.Sprintf(`until [ -n "${stopped:-}" ]; do
+make_room
+rm -f redis/%[1]s.new
+if [ -e redis/%[1]s ]; then
+  [ ! -e %[3]s ] || touch %[4]s/cut
+  rm -rf %[2]s redis/appendonly.aof
+  mv redis/%[1]s redis/appendonly.aof
   sync redis
 fi
-`, redisAdmin, redisSecret, redisRestored) + supervise(fmt.Sprintf(`"$server" --dir %s/redis --aclfile %s/redis/users.acl --bind 0.0.0.0 --port 6379 --unixsocket %s --unixsocketperm 700 \
-  --appendonly yes --appendfsync always --save '' --maxmemory %dmb --maxmemory-policy noeviction --daemonize no`, data, data, redisSocket, p.memoryMB*6/10), "TERM") +
+`, redisRestored, redisLog, archiveOn, archiveDir) + supervise(fmt.Sprintf(`"$server" --dir %s/redis --aclfile %s/redis/users.acl --bind 0.0.0.0 --port 6379 --unixsocket %s --unixsocketperm 700 \
+  --appendonly yes --appendfsync always --save '' --maxmemory %dmb --maxmemory-policy noeviction --daemonize no $(keeping)`, data, data, redisSocket, p.memoryMB*6/10), "TERM") +
 		"[ -e redis/" + redisRestored + " ] || break\ndone\nexit $code"
 }
 
@@ -114,7 +120,7 @@ func (redis) grant(user, password string) string {
 func (redis) revoke(user string) string { return redisStatements("ACL DELUSER "+user, "ACL SAVE") }
 
 // disownFiles has the script make the file of users again, with this instance's secret.
-func (redis) disownFiles() string { return "rm -f redis/users.acl" }
+func (redis) disownFiles() string { return "rm -rf redis/users.acl " + archiveDir }
 func (redis) disownUsers() string { return "" }
 
 func (redis) credentials(a access) object {

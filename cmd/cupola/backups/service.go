@@ -19,7 +19,7 @@ import (
 type ServicesCmd struct {
 	Backup       backupCmd   `cmd:"" help:"Back up a service instance of the built-in broker."`
 	Backups      backupsCmd  `cmd:"" help:"List the backups of a service instance."`
-	Points       pointsCmd   `cmd:"" help:"Show the points in time that a service instance of the service postgres can be restored to."`
+	Points       pointsCmd   `cmd:"" help:"Show the points in time that a service instance of the services postgres or redis can be restored to."`
 	Restore      restoreCmd  `cmd:"" help:"Restore a backup, into its service instance or another one, or a point in time, or from a backup of everything, into a new one."`
 	Download     downloadCmd `cmd:"" help:"Download a backup: a file for pg_restore or redis-server, or a tar of the directory."`
 	DeleteBackup deleteCmd   `cmd:"" help:"Delete a backup."`
