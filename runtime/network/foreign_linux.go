@@ -51,10 +51,11 @@ func foreign(conn *nftables.Conn) (ruleset, error) {
 	return s, nil
 }
 
-// gates are the chains that packets pass which come out of containers.
+// gates are the chains that packets pass which come out of containers or go there.
 func (s ruleset) gates() (gates []*nftables.Chain) {
+	hooks := []nftables.ChainHook{*nftables.ChainHookInput, *nftables.ChainHookForward, *nftables.ChainHookOutput}
 	for _, c := range s.chains {
-		if c.Hooknum != nil && c.Type == nftables.ChainTypeFilter && (*c.Hooknum == *nftables.ChainHookForward || *c.Hooknum == *nftables.ChainHookInput) {
+		if c.Hooknum != nil && c.Type == nftables.ChainTypeFilter && slices.Contains(hooks, *c.Hooknum) {
 			gates = append(gates, c)
 		}
 	}
@@ -190,11 +191,12 @@ func (f *firewall) admitAll() (changed []string, err error) {
 // open adds the rules to a chain: before the one that drops all, or at the end.
 // They have the form that iptables gives its own, which it can list.
 func (f *firewall) open(c closing) {
-	matches := [][]expr.Any{f.from()}
-	if *c.chain.Hooknum == *nftables.ChainHookForward {
-		matches = append(matches, f.to())
+	matches := map[nftables.ChainHook][][]expr.Any{
+		*nftables.ChainHookInput:   {f.from()},
+		*nftables.ChainHookForward: {f.from(), f.to()},
+		*nftables.ChainHookOutput:  {f.to()},
 	}
-	for _, match := range matches {
+	for _, match := range matches[*c.chain.Hooknum] {
 		r := &nftables.Rule{
 			Table: c.chain.Table, Chain: c.chain, UserData: userdata.AppendString(nil, userdata.TypeComment, f.table.Name),
 			Exprs: slices.Concat(match, []expr.Any{&expr.Counter{}}, accept()),

@@ -49,7 +49,7 @@ iptables -A FORWARD -j DOCKER-USER && iptables -P FORWARD DROP`,
 	"ufw": `
 iptables -N ufw-before && iptables -A ufw-before -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT && iptables -A ufw-before -p tcp --dport 81 -j REJECT --reject-with tcp-reset
 iptables -N ufw-reject && iptables -A ufw-reject -j REJECT
-for c in INPUT FORWARD; do iptables -A $c -j ufw-before; iptables -A $c -j ufw-reject; iptables -P $c DROP; done`,
+for c in INPUT FORWARD OUTPUT; do iptables -A $c -j ufw-before; iptables -A $c -j ufw-reject; iptables -P $c DROP; done`,
 	"services of Red Hat": `
 for c in INPUT FORWARD; do
 iptables -A $c -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
@@ -60,6 +60,7 @@ done`,
 table inet filter {
 	chain input { type filter hook input priority 0; policy drop; ct state established,related accept; tcp dport 81 reject with tcp reset; }
 	chain forward { type filter hook forward priority 0; policy drop; ct state established,related accept; tcp dport 81 reject with tcp reset; }
+	chain output { type filter hook output priority 0; policy drop; ct state established,related accept; }
 }
 RULES`,
 }
@@ -82,6 +83,7 @@ func TestForeignFirewalls(t *testing.T) {
 	}
 	names := a.Gateway.String() + ":53"
 	serve(t, "", names)
+	serve(t, a.NetNS, ":80")
 	set(t, n, a.allow(rule(t, "tcp", w.addr.String(), "80-81")))
 	own := run(t, "nft list table ip "+cfg.Table)
 	for name, script := range foreignFirewalls {
@@ -94,6 +96,9 @@ func TestForeignFirewalls(t *testing.T) {
 		wantReached(t, a, w.port(81), false)
 		wantReached(t, a, w.port(82), false)
 		wantReached(t, a, names, true)
+		if got, err := dial(a.Address.String() + ":80"); got != "hello" {
+			t.Errorf("%s: from the host: got %q, %v; want hello", name, got, err)
+		}
 		if rules := run(t, "iptables -S"); strings.Contains(script, "iptables") && !strings.Contains(rules, "-i "+cfg.LinkPrefix+"+") {
 			t.Errorf("%s: iptables lists no rule for containers:\n%s", name, rules)
 		}
@@ -108,7 +113,7 @@ func TestForeignFirewalls(t *testing.T) {
 		if s, err = Look(); err != nil || len(s.Rules) != rules {
 			t.Errorf("%s: got %+v, %v; want the same %d rules", name, s, err, rules)
 		}
-		run(t, "iptables -P INPUT ACCEPT; iptables -P FORWARD ACCEPT; iptables -F; iptables -X; nft delete table inet filter 2>/dev/null || true")
+		run(t, "for c in INPUT FORWARD OUTPUT; do iptables -P $c ACCEPT; done; iptables -F; iptables -X; nft delete table inet filter 2>/dev/null || true")
 	}
 	if now := run(t, "nft list table ip "+cfg.Table); now != own {
 		t.Errorf("the own table changed from\n%s\nto\n%s", own, now)
