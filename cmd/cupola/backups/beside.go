@@ -38,13 +38,21 @@ func (r *restoreCmd) restoreFrom(e *command.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, content.Drop()) }()
+	defer func() {
+		// A daemon that ended may have promised to make the service instance: the next one does, or deletes the content after a day.
+		if _, ended := errors.AsType[capi.Unreached](err); !ended {
+			err = errors.Join(err, content.Drop())
+		}
+	}()
 	i, err := r.extract(e, dir, file, content)
 	if err := errors.Join(err, content.Sync()); err != nil {
 		return command.Interrupted(e, err)
 	}
 	fmt.Fprintf(e.Out, "Restoring service instance %s as of %s into the new service instance %s...\n", r.Instance, command.When(i.Made), r.New)
 	if err := r.createFrom(e.Ctx, c, i, content.ID); err != nil {
+		if _, ended := errors.AsType[capi.Unreached](err); ended {
+			return fmt.Errorf("%w\nIf 'cf services' lists %s once the daemon runs again, it goes on with the restore; else restore again", err, r.New)
+		}
 		return fmt.Errorf("%w\nIf 'cf services' lists %s, delete it with 'cf delete-service %s' before you restore again", err, r.New, r.New)
 	}
 	fmt.Fprintln(e.Out, "OK")

@@ -171,37 +171,52 @@ func (w *wholes) leavesNothing(d *e2e.Daemon) {
 	}
 }
 
-// killed kills the daemon while it fills the new volume, twice: the next one fills it.
+// killed kills the daemon once a new service instance is there, and another time twice while it fills the volume of one: the next
+// one goes on.
 func (w *wholes) killed(d *e2e.Daemon) {
 	d.T.Helper()
-	cmd := exec.CommandContext(d.T.Context(), d.Binary, "services", "restore", "shelf", "--from", w.file, "--new", "shelf-copy", "--data-dir", d.Dir)
+	w.killedWhen(d, "bus", "bus-late", 1, func() bool {
+		var list struct{ Resources []e2e.Doc }
+		d.API("GET", "/v3/service_instances?names=bus-late", nil, &list)
+		return len(list.Resources) > 0
+	})
+	w.killedWhen(d, "shelf", "shelf-copy", 2, func() bool {
+		found, err := filepath.Glob(filepath.Join(d.Dir, "volumes", "*_staged"))
+		return err == nil && len(found) > 0
+	})
+	w.leavesNothing(d)
+}
+
+// killedWhen kills the daemon some times while it restores a service instance, each time when a condition holds.
+func (w *wholes) killedWhen(d *e2e.Daemon, from, to string, times int, condition func() bool) {
+	d.T.Helper()
+	cmd := exec.CommandContext(d.T.Context(), d.Binary, "services", "restore", from, "--from", w.file, "--new", to, "--data-dir", d.Dir)
 	cmd.Env = append(os.Environ(), "CUPOLA_API=http://"+d.Addr, "CUPOLA_PASSWORD="+e2e.AdminPassword)
 	if err := cmd.Start(); err != nil {
 		d.T.Fatal(err)
 	}
-	for range 2 {
-		e2e.Eventually(d.T, time.Minute, func() string {
-			if found, _ := filepath.Glob(filepath.Join(d.Dir, "volumes", "*_staged")); len(found) == 0 {
-				return "the volume is not filled"
+	for range times {
+		for deadline := time.Now().Add(time.Minute); !condition(); {
+			if time.Now().After(deadline) {
+				d.T.Fatalf("there was no moment to kill the daemon while it restores %s", to)
 			}
-			return ""
-		})
-		killed(d)
+		}
+		d.Kill()
+		_ = cmd.Wait() // it sees the first end
+		d.Start()
 	}
-	_ = cmd.Wait() // it may have seen the first end
 	e2e.Eventually(d.T, 2*time.Minute, func() string {
 		var list struct {
 			Resources []struct {
 				LastOperation struct{ State, Description string } `json:"last_operation"`
 			}
 		}
-		d.API("GET", "/v3/service_instances?names=shelf-copy", nil, &list)
+		d.API("GET", "/v3/service_instances?names="+to, nil, &list)
 		if len(list.Resources) != 1 || list.Resources[0].LastOperation.State != "succeeded" {
 			return fmt.Sprintf("got %+v; want the service instance made", list)
 		}
 		return ""
 	})
-	w.leavesNothing(d)
 }
 
 // hasMails wants an instance to have mails with some subjects; with "" for the second, only with the first.
