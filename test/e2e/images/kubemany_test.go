@@ -33,13 +33,11 @@ func TestAppOnKubernetesCellOfManyPods(t *testing.T) {
 	d := e2e.StartDaemon(t, binary, "--plain-http", registry, "--cells", "none", "--kubernetes", "edge="+f.Account())
 	m := &many{t: t, d: d, f: f, pods: pods}
 	m.push(registry + "/team/web:1")
+	t.Logf("with an instance of each app the daemon has %s", usage(d.Cmd.Process.Pid))
 	m.scale(appSize)
 	m.checkCosts()
 	m.checkQuiet()
-	d.Kill()
-	began := time.Now()
-	d.Start()
-	m.await("a restart of the daemon", began)
+	m.restart()
 	pages := m.pages()
 	m.scale(0) // which the daemon cannot before it has listed the pods
 	if got := f.Asked()["list pods"]; got > 2*pages {
@@ -77,7 +75,7 @@ func (m *many) scale(to int) {
 	m.pods = left
 	for _, app := range m.apps {
 		n := min(left, to)
-		m.d.API("POST", "/v3/apps/"+m.d.App(app)+"/processes/web/actions/scale", e2e.Doc{"instances": n, "memory_in_mb": 16}, nil)
+		m.d.API("POST", "/v3/apps/"+m.d.App(app)+"/processes/web/actions/scale", e2e.Doc{"instances": n, "memory_in_mb": 8}, nil)
 		left -= n
 	}
 	m.await(fmt.Sprintf("scaling to %d pods", m.pods), began)
@@ -94,6 +92,7 @@ func (m *many) await(what string, began time.Time) {
 	})
 	m.t.Logf("%s: pods after %.1f s", what, time.Since(began).Seconds())
 	e2e.Eventually(m.t, 5*kubetest.Patience, func() string {
+		time.Sleep(time.Second) // to look costs the daemon, too
 		states := map[string]int{}
 		for _, app := range m.apps {
 			for _, i := range m.d.Stats(app, "web") {
@@ -106,6 +105,36 @@ func (m *many) await(what string, began time.Time) {
 		return ""
 	})
 	m.t.Logf("%s: done after %.1f s; the daemon has %s; the API server %s", what, time.Since(began).Seconds(), usage(m.d.Cmd.Process.Pid), usage(m.f.PID("apiserver")))
+}
+
+// restart kills the daemon, and waits until the next one has the pods and reads all their logs.
+func (m *many) restart() {
+	m.t.Helper()
+	logs := m.f.Asked()["get pods/log"]
+	m.d.Kill()
+	began := time.Now()
+	m.d.Start()
+	m.t.Logf("a restart of the daemon: serves after %.1f s", time.Since(began).Seconds())
+	e2e.Eventually(m.t, kubetest.Patience, func() string {
+		var cells []struct {
+			Unreachable bool
+			Used        struct{ Containers int }
+		}
+		m.d.API("GET", "/v1/cells", nil, &cells)
+		if len(cells) == 1 && !cells[0].Unreachable && cells[0].Used.Containers == m.pods {
+			return ""
+		}
+		return fmt.Sprintf("the cells are %+v; want %d instances", cells, m.pods)
+	})
+	m.t.Logf("a restart of the daemon: has listed the pods after %.1f s", time.Since(began).Seconds())
+	e2e.Eventually(m.t, kubetest.Patience, func() string {
+		time.Sleep(time.Second)
+		if n := m.f.Asked()["get pods/log"] - logs; n < m.pods {
+			return fmt.Sprintf("%d of %d logs are followed", n, m.pods)
+		}
+		return ""
+	})
+	m.await("a restart of the daemon", began)
 }
 
 // usage is what a process has of memory, and its CPU time.
