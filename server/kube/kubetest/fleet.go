@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"cupola/runtime/authority"
+	"cupola/runtime/fault"
 	"cupola/server/kube"
 )
 
@@ -125,17 +126,22 @@ func (f *Fleet) answer(w http.ResponseWriter, r *http.Request, node string) {
 	_ = json.NewEncoder(w).Encode(doc{"pods": pods})
 }
 
-// renew tells that the nodes live.
+// renew tells that the nodes live, many at once: a busy API server takes its time for each, and a node that is late is lost.
 func (f *Fleet) renew() {
 	leases := f.client.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace("kube-node-lease")
 	for f.t.Context().Err() == nil {
+		var group fault.Group
+		group.SetLimit(16)
 		for number := range f.nodes {
-			name := fmt.Sprintf("node-%d", number)
-			lease := doc{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": doc{"name": name}, "spec": doc{"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")}}
-			text, _ := json.Marshal(lease) // plain data
-			force := true
-			_, _ = leases.Patch(f.t.Context(), name, types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: "fleet", Force: &force})
+			group.Go(fault.ErrFunc("renew", func() error {
+				name, force := fmt.Sprintf("node-%d", number), true
+				lease := doc{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": doc{"name": name}, "spec": doc{"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")}}
+				text, _ := json.Marshal(lease) // plain data
+				_, _ = leases.Patch(f.t.Context(), name, types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: "fleet", Force: &force})
+				return nil
+			}))
 		}
+		_ = group.Wait()
 		f.pause(10 * time.Second)
 	}
 }
