@@ -1,6 +1,10 @@
 package store
 
-import "cupola/store/cf"
+import (
+	"cmp"
+
+	"cupola/store/cf"
+)
 
 // IsolationSegments are the isolation segments.
 var IsolationSegments = &Table[cf.IsolationSegment]{
@@ -36,14 +40,14 @@ var PlacementPools = &Table[cf.PlacementPool]{
 		"space_guids": "guid IN (SELECT s.placement_pool FROM spaces s WHERE s.guid IN (SELECT value FROM json_each(?)))",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
-	visible: "is_default OR guid IN (SELECT s.placement_pool FROM spaces s WHERE s.guid IN :spaces)",
+	visible: "is_default OR guid IN (SELECT s.placement_pool FROM spaces s WHERE s.guid IN :spaces) OR guid IN (SELECT a.placement_pool FROM apps a WHERE a.space_guid IN :spaces)",
 }
 
-// PlacementOf is what would hold for something that is started in a space now:
-// the pool of the space or else the default one, and the isolation segment of
-// the space or else its org's.
-func (tx *Tx) PlacementOf(spaceGUID string) (p cf.Placement, err error) {
-	space, err := Spaces.Get(tx, spaceGUID)
+// PlacementOf is what would hold for something of an app that is started now:
+// the pool of the app, or else that of its space, or else the default one, and
+// the isolation segment of the space or else its org's.
+func (tx *Tx) PlacementOf(app *cf.App) (p cf.Placement, err error) {
+	space, err := Spaces.Get(tx, app.SpaceGUID)
 	if err != nil {
 		return p, err
 	}
@@ -55,11 +59,12 @@ func (tx *Tx) PlacementOf(spaceGUID string) (p cf.Placement, err error) {
 	if err != nil {
 		return p, err
 	}
+	chosen := cmp.Or(app.PoolGUID, space.PoolGUID)
 	for _, pool := range pools {
-		if pool.GUID == space.PoolGUID || pool.Default && p.Pool == "" {
+		if pool.GUID == chosen || pool.Default && p.Pool == "" {
 			p.Pool, p.Require, p.Disallow = pool.Name, pool.Require, pool.Disallow
 		}
-		if pool.GUID == space.PoolGUID {
+		if pool.GUID == chosen {
 			break
 		}
 	}

@@ -141,6 +141,8 @@ var attempts = map[string]attempt{
 	"DELETE /v3/placement_pools/{guid}":                                      {"/v3/placement_pools/pool-1", "", 202, platform},
 	"POST /v3/placement_pools/{guid}/relationships/spaces":                   {"/v3/placement_pools/pool-1/relationships/spaces", `{"data": [{"guid": "space-1"}]}`, 200, platform},
 	"DELETE /v3/placement_pools/{guid}/relationships/spaces/{space}":         {"/v3/placement_pools/pool-1/relationships/spaces/space-2", "", 204, platform},
+	"POST /v3/placement_pools/{guid}/relationships/apps":                     {"/v3/placement_pools/pool-1/relationships/apps", `{"data": [{"guid": "app-1"}]}`, 200, platform},
+	"DELETE /v3/placement_pools/{guid}/relationships/apps/{app}":             {"/v3/placement_pools/pool-1/relationships/apps/app-1", "", 204, platform},
 	"POST /routing/v1/router_groups":                                         {"/routing/v1/router_groups", `{"name": "g", "type": "tcp", "reservable_ports": "3000"}`, 201, ofRouting},
 	"PUT /routing/v1/router_groups/{guid}":                                   {"/routing/v1/router_groups/" + cf.DefaultTCPGUID, `{"reservable_ports": "1024-1027"}`, 200, ofRouting},
 	"DELETE /routing/v1/router_groups/{guid}":                                {"/routing/v1/router_groups/group-1", "", 204, ofRouting},
@@ -341,6 +343,14 @@ func seedAccess(tx *store.Tx) error {
 			}
 			s.PoolGUID = "pool-1"
 			return store.Spaces.Update(tx, s)
+		},
+		func() error {
+			a, err := store.Apps.Get(tx, "app-1")
+			if err != nil {
+				return err
+			}
+			a.PoolGUID = "pool-1"
+			return store.Apps.Update(tx, a)
 		},
 		func() error {
 			return store.Stacks.Insert(tx, &cf.Stack{Resource: guid("stack-1"), Name: "s1", State: "ACTIVE"})

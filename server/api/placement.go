@@ -8,7 +8,7 @@ import (
 
 // outdatedPlacement is what the stats of an instance say while it runs where an
 // earlier placement allowed it.
-const outdatedPlacement = "the placement of its space has changed: restart the app to apply that"
+const outdatedPlacement = "the placement of the app has changed: restart the app to apply that"
 
 // outdated tells whether the next start of a process would ask for other cells
 // than its instances were started with.
@@ -27,7 +27,7 @@ func isOutdated(c *call, p *cf.Process) bool {
 	if err != nil || app.State != cf.Started {
 		return false
 	}
-	now, err := c.Tx.PlacementOf(app.SpaceGUID)
+	now, err := c.Tx.PlacementOf(app)
 	return err == nil && !now.Same(p.Placement)
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,42 @@ func TestPlacementPools(t *testing.T) {
 		{method: "POST", path: "/v3/placement_pools/{odd}/relationships/spaces", body: `{"data": [{"guid": "space-1"}]}`, status: 200},
 		{method: "DELETE", path: "/v3/placement_pools/{odd}", status: 202},
 		{method: "GET", path: "/v3/placement_pools?names=odd", status: 200, want: `{"resources": []}`},
+	})
+}
+
+// TestPlacementPoolOfApp gives an app a pool of its own, which holds instead of its space's until it is taken away.
+func TestPlacementPoolOfApp(t *testing.T) {
+	w := newWorld(t)
+	started := func(pool string) []step {
+		return []step{
+			{method: "POST", path: "/v3/apps/app-1/actions/restart", status: 200},
+			{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"placement": {"pool": "` + pool + `", "outdated": false}}`},
+		}
+	}
+	outdated := []step{{method: "GET", path: "/v3/processes/app-1", status: 200, want: `{"placement": {"outdated": true}}`}}
+	w.run(t, slices.Concat([]step{
+		{method: "POST", path: "/v3/placement_pools", body: `{"name": "space's", "require": ["a"], "relationships": {"spaces": {"data": [{"guid": "space-1"}]}}}`, status: 201},
+		{method: "POST", path: "/v3/placement_pools", body: `{"name": "own", "require": ["b"]}`, status: 201, save: "own", want: `{"relationships": {"spaces": {"data": []}, "apps": {"data": []}}}`},
+		{as: "space_auditor", method: "GET", path: "/v3/placement_pools/{own}", status: 404},
+	}, started("space's"), []step{
+		{method: "POST", path: "/v3/placement_pools/{own}/relationships/apps", body: `{"data": [{"guid": "none"}]}`, status: 422, want: detail(10008, `Apps with guids ["none"] do not exist.`)},
+		{method: "POST", path: "/v3/placement_pools/{own}/relationships/apps", body: `{"data": [{"guid": "app-1"}]}`, status: 200, want: `{"data": [{"guid": "app-1"}]}`},
+		{as: "space_auditor", method: "GET", path: "/v3/placement_pools/{own}", status: 200, want: `{"relationships": {"spaces": {"data": []}, "apps": {"data": [{"guid": "app-1"}]}}}`},
+		{method: "DELETE", path: "/v3/placement_pools/{own}/relationships/apps/app-2", status: 422},
+	}, outdated, started("own"), []step{
+		{method: "POST", path: "/v3/apps/app-1/tasks", body: `{"command": "x"}`, status: 202, save: "task"},
+		{method: "DELETE", path: "/v3/placement_pools/{own}/relationships/apps/app-1", status: 204},
+	}, outdated, started("space's"), []step{
+		{method: "POST", path: "/v3/placement_pools/{own}/relationships/apps", body: `{"data": [{"guid": "app-1"}]}`, status: 200},
+	}, started("own"), []step{
+		{method: "DELETE", path: "/v3/placement_pools/{own}", status: 202},
+	}, outdated, started("space's")))
+	w.write(func(tx *store.Tx) error {
+		task, err := store.Tasks.Get(tx, w.saved["task"])
+		if err != nil || task.Placement.Pool != "own" {
+			t.Errorf("got %+v, %v; want the task placed like its app", task, err)
+		}
+		return nil
 	})
 }
 

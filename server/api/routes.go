@@ -243,6 +243,8 @@ func (s *Server) routes() []route {
 		{"DELETE /v3/placement_pools/{guid}", admin, inTx(remove(findPool, orgs.DeletePool, "placement_pool"))},
 		{"POST /v3/placement_pools/{guid}/relationships/spaces", admin, inTx(findUpdate(findPool, toGUIDs(orgs.AssignPool), viewPoolSpaces))},
 		{"DELETE /v3/placement_pools/{guid}/relationships/spaces/{space}", admin, inTx(detach(findPool, orgs.RemoveFromPool, "space"))},
+		{"POST /v3/placement_pools/{guid}/relationships/apps", admin, inTx(findUpdate(findPool, toGUIDs(orgs.AssignPoolToApps), viewPoolApps))},
+		{"DELETE /v3/placement_pools/{guid}/relationships/apps/{app}", admin, inTx(detach(findPool, orgs.RemoveAppFromPool, "app"))},
 
 		{"GET /v3/processes", anyone, listProcesses},
 		{"GET /v3/processes/{guid}", read, inTx(showProcess)},

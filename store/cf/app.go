@@ -27,6 +27,7 @@ type App struct {
 	CurrentRevision string      // GUID; "" for none
 	Credentials     Credentials // sealed at rest
 	BindingForm     string      // how it learns of its service bindings: the name of an app feature; "" for VCAP_SERVICES
+	PoolGUID        string      // its own placement pool; "" for that of its space
 }
 
 // The types of a Lifecycle.

@@ -18,8 +18,8 @@ type IsolationSegment struct {
 	Orgs []string // GUIDs of the organizations that are entitled to it
 }
 
-// PlacementPool says on which cells the apps of its spaces run, by the cells'
-// tags.
+// PlacementPool says on which cells its apps and those of its spaces run, by the
+// cells' tags.
 type PlacementPool struct {
 	Resource
 	Metadata

@@ -13,7 +13,7 @@ import (
 // Cmd is cupola cells.
 type Cmd struct {
 	List listCmd `cmd:"" default:"withargs" help:"List the cells: tags, root filesystems, memory, disk and containers."`
-	Move moveCmd `cmd:"" help:"Move the apps of a space to a cell, each by a rolling deployment."`
+	Move moveCmd `cmd:"" help:"Move the apps of a space, or one of them, to a cell, each by a rolling deployment."`
 }
 
 type listCmd struct {

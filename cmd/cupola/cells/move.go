@@ -18,14 +18,14 @@ import (
 
 type moveCmd struct {
 	capi.Flags
-	spaceArg
+	placedArg
 	To      string        `required:"" help:"The cell." placeholder:"CELL"`
 	Timeout time.Duration `help:"How long an app may take; then it stays where it is." default:"5m"`
 }
 
 // Help says what moves.
 func (c *moveCmd) Help() string {
-	return "The space gets a placement pool that leads to the cell alone. Then a rolling deployment restarts each of its started apps: " +
+	return "The space, or the app if one is named, gets a placement pool that leads to the cell alone. Then a rolling deployment restarts each of the started apps: " +
 		"an instance on the old cell stops once one on the new cell is healthy. What could not be moved goes on where it is; the same command tries it again."
 }
 
@@ -42,10 +42,10 @@ func (c *moveCmd) Run(e *command.Env) error {
 	if m.cells, m.to, err = findCell(e.Ctx, api, c.To); err != nil {
 		return err
 	}
-	if m.space, err = c.find(e, api); err != nil {
+	if m.placed, err = c.find(e, api); err != nil {
 		return err
 	}
-	if err := m.place(e.Ctx, c.spaceArg); err != nil {
+	if err := m.place(e.Ctx); err != nil {
 		return err
 	}
 	apps, err := m.apps(e.Ctx)
@@ -59,7 +59,7 @@ func (c *moveCmd) Run(e *command.Env) error {
 	if failed > 0 {
 		return fmt.Errorf("%d of %d apps were not moved: they run where they did; mend the cause, then run the command again", failed, len(apps))
 	}
-	_, err = fmt.Fprintf(e.Out, "%s on %s: %d moved.\n", c.Org+"/"+c.Space, m.to.ID, len(apps))
+	_, err = fmt.Fprintf(e.Out, "%s on %s: %d moved.\n", m.name, m.to.ID, len(apps))
 	return err
 }
 
@@ -85,12 +85,13 @@ func findCell(ctx context.Context, api *capi.Client, name string) (all []cellVie
 // move is one under way.
 type move struct {
 	*capi.Client
+	placed
 
 	cells   []cellView
 	to      cellView
-	space   string
-	segment []string // the name of the space's isolation segment, if it has one: a tag that its apps require
-	others  []string // the names of other segments: they disallow these, unless their pool requires them
+	segment []string          // the name of the space's isolation segment, if it has one: a tag that its apps require
+	others  []string          // the names of other segments: they disallow these, unless their pool requires them
+	pinned  map[string]string // names of pools that apps have of their own, by app, and that do not lead to the cell
 	timeout time.Duration
 	show    *command.Report
 }
@@ -116,8 +117,8 @@ func has(list []string, tag string) bool {
 	return slices.ContainsFunc(list, func(t string) bool { return strings.EqualFold(t, tag) })
 }
 
-// place gives the space a pool that leads to the cell: the one that it has, none, another one, or one that is made.
-func (m *move) place(ctx context.Context, where spaceArg) error {
+// place gives the space or the app a pool that leads to the cell: the one that it has, none, another one, or one that is made.
+func (m *move) place(ctx context.Context) error {
 	if err := m.findSegments(ctx); err != nil {
 		return err
 	}
@@ -125,23 +126,13 @@ func (m *move) place(ctx context.Context, where spaceArg) error {
 	if err != nil {
 		return err
 	}
-	none, own := poolView{}, poolView{}
-	for _, p := range pools {
-		if p.Default {
-			none = p
-		}
-		for _, s := range p.Relationships.Spaces.Data {
-			if s.GUID == m.space {
-				own = p
-			}
-		}
-	}
+	own, none := m.pools(pools)
 	switch {
 	case own.GUID != "" && m.leads(own), own.GUID == "" && m.leads(none):
 		return nil
 	case m.leads(none):
-		m.show.Title("%s/%s leaves the placement pool %s.", where.Org, where.Space, own.Name)
-		return m.Call(ctx, "DELETE", "/v3/placement_pools/"+own.GUID+"/relationships/spaces/"+m.space, nil, nil)
+		m.show.Title("%s leaves the placement pool %s.", m.name, own.Name)
+		return m.unassign(ctx, m.Client, "/v3/placement_pools/"+own.GUID)
 	}
 	i := slices.IndexFunc(pools, m.leads)
 	if i < 0 {
@@ -151,8 +142,28 @@ func (m *move) place(ctx context.Context, where spaceArg) error {
 		}
 		pools, i = []poolView{p}, 0
 	}
-	m.show.Title("%s/%s gets the placement pool %s.", where.Org, where.Space, pools[i].Name)
-	return m.Call(ctx, "POST", "/v3/placement_pools/"+pools[i].GUID+"/relationships/spaces", capi.Doc{"data": []capi.Doc{{"guid": m.space}}}, nil)
+	m.show.Title("%s gets the placement pool %s.", m.name, pools[i].Name)
+	return m.assign(ctx, m.Client, "/v3/placement_pools/"+pools[i].GUID)
+}
+
+// pools are the pool that the space or the app has of its own, and that which holds where it has none: that of the app's space, or the
+// default one. They are empty where there is none. It notes which apps do not follow their space.
+func (m *move) pools(all []poolView) (own, none poolView) {
+	m.pinned = map[string]string{}
+	for _, p := range all {
+		if p.Default && none.GUID == "" || m.app != "" && p.Relationships.Spaces.has(m.space) {
+			none = p
+		}
+		if m.has(p) {
+			own = p
+		}
+		for _, a := range p.Relationships.Apps.Data {
+			if m.app == "" && !m.leads(p) {
+				m.pinned[a.GUID] = p.Name
+			}
+		}
+	}
+	return own, none
 }
 
 // findSegments finds the isolation segment of the space, else of its org, and the others.
@@ -206,7 +217,7 @@ func (m *move) makePool(ctx context.Context) (poolView, error) {
 // app is one that may move.
 type app struct{ GUID, Name, State string }
 
-// apps are those of the space that were started elsewhere, or would be next time.
+// apps are those that were started elsewhere, or would be next time. It says which apps of a space do not follow it.
 func (m *move) apps(ctx context.Context) ([]app, error) {
 	type process struct {
 		GUID          string
@@ -216,7 +227,11 @@ func (m *move) apps(ctx context.Context) ([]app, error) {
 			App struct{ Data struct{ GUID string } }
 		}
 	}
-	processes, err := capi.List[process](ctx, m.Client, "/v3/processes?per_page=5000&space_guids="+m.space)
+	ofProcesses, ofApps := "space_guids="+m.space, "space_guids="+m.space
+	if m.app != "" {
+		ofProcesses, ofApps = "app_guids="+m.app, "guids="+m.app
+	}
+	processes, err := capi.List[process](ctx, m.Client, "/v3/processes?per_page=5000&"+ofProcesses)
 	if err != nil {
 		return nil, err
 	}
@@ -229,8 +244,15 @@ func (m *move) apps(ctx context.Context) ([]app, error) {
 			outdated[app] = p.Placement.Outdated
 		}
 	}
-	all, err := capi.List[app](ctx, m.Client, "/v3/apps?per_page=5000&order_by=name&space_guids="+m.space)
-	return slices.DeleteFunc(all, func(a app) bool { return a.State != "STARTED" || !outdated[a.GUID] }), err
+	all, err := capi.List[app](ctx, m.Client, "/v3/apps?per_page=5000&order_by=name&"+ofApps)
+	for _, a := range all {
+		if pool := m.pinned[a.GUID]; pool != "" {
+			m.show.Step(a.Name, "stays: it has the placement pool %s of its own; to move it, name it, too", pool)
+		}
+	}
+	return slices.DeleteFunc(all, func(a app) bool {
+		return a.State != "STARTED" || !outdated[a.GUID] || m.pinned[a.GUID] != ""
+	}), err
 }
 
 // deploy moves apps, some at once, and says how each went. It returns how many did not move.

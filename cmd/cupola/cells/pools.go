@@ -1,10 +1,13 @@
 package cells
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"cupola/cmd/cupola/capi"
@@ -16,9 +19,9 @@ type PoolsCmd struct {
 	List     poolListCmd     `cmd:"" aliases:"ls" help:"List the placement pools."`
 	Create   poolCreateCmd   `cmd:"" help:"Create a placement pool: the tags that cells must and must not have."`
 	Update   poolUpdateCmd   `cmd:"" help:"Update a placement pool. It takes effect when apps restart."`
-	Delete   poolDeleteCmd   `cmd:"" aliases:"rm" help:"Delete a placement pool; its spaces use the default one."`
-	Assign   poolAssignCmd   `cmd:"" help:"Assign a placement pool to a space."`
-	Unassign poolUnassignCmd `cmd:"" help:"Let a space use the default placement pool."`
+	Delete   poolDeleteCmd   `cmd:"" aliases:"rm" help:"Delete a placement pool; its spaces use the default one, and its apps that of their space."`
+	Assign   poolAssignCmd   `cmd:"" help:"Assign a placement pool to a space, or to one app."`
+	Unassign poolUnassignCmd `cmd:"" help:"Let a space use the default placement pool, or an app that of its space."`
 }
 
 // poolView is a placement pool as the API shows it.
@@ -29,12 +32,25 @@ type poolView struct {
 	Disallow      []string `json:"disallow"`
 	Default       bool     `json:"default"`
 	Relationships struct {
-		Spaces struct {
-			Data []struct {
-				GUID string `json:"guid"`
-			} `json:"data"`
-		} `json:"spaces"`
+		Spaces poolMembers `json:"spaces"`
+		Apps   poolMembers `json:"apps"`
 	} `json:"relationships"`
+}
+
+// poolMembers are those that have a pool.
+type poolMembers struct {
+	Data []struct {
+		GUID string `json:"guid"`
+	} `json:"data"`
+}
+
+func (m poolMembers) has(guid string) bool {
+	for _, one := range m.Data {
+		if one.GUID == guid {
+			return true
+		}
+	}
+	return false
 }
 
 type poolListCmd struct {
@@ -55,11 +71,39 @@ func (c *poolListCmd) Run(e *command.Env) error {
 	if c.JSON {
 		return command.WriteJSON(e.Out, list.Resources)
 	}
-	spaces, err := spaceNames(e, api)
+	names, err := spaceNames(e, api)
+	if err == nil {
+		err = addAppNames(e, api, list.Resources, names)
+	}
 	if err != nil {
 		return err
 	}
-	return writePools(e.Out, list.Resources, spaces)
+	return writePools(e.Out, list.Resources, names)
+}
+
+// addAppNames adds "org/space/app" of the apps that have a pool, by the app's GUID, to the names of spaces.
+func addAppNames(e *command.Env, api *capi.Client, pools []poolView, names map[string]string) error {
+	var guids []string
+	for _, p := range pools {
+		for _, a := range p.Relationships.Apps.Data {
+			guids = append(guids, a.GUID)
+		}
+	}
+	for some := range slices.Chunk(guids, 50) {
+		apps, err := capi.List[struct {
+			GUID, Name    string
+			Relationships struct {
+				Space struct{ Data struct{ GUID string } }
+			}
+		}](e.Ctx, api, "/v3/apps?per_page=5000&guids="+strings.Join(some, ","))
+		if err != nil {
+			return err
+		}
+		for _, a := range apps {
+			names[a.GUID] = names[a.Relationships.Space.Data.GUID] + "/" + a.Name
+		}
+	}
+	return nil
 }
 
 // spaceNames are "org/space" by the space's GUID.
@@ -90,16 +134,16 @@ func spaceNames(e *command.Env, api *capi.Client) (map[string]string, error) {
 
 func writePools(w io.Writer, pools []poolView, names map[string]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "NAME\tREQUIRE\tDISALLOW\tSPACES")
+	fmt.Fprintln(t, "NAME\tREQUIRE\tDISALLOW\tSPACES AND APPS")
 	for _, p := range pools {
-		var spaces []string
+		var members []string
 		if p.Default {
-			spaces = append(spaces, "all others (default)")
+			members = append(members, "all others (default)")
 		}
-		for _, s := range p.Relationships.Spaces.Data {
-			spaces = append(spaces, names[s.GUID])
+		for _, m := range slices.Concat(p.Relationships.Spaces.Data, p.Relationships.Apps.Data) {
+			members = append(members, names[m.GUID])
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, listText(p.Require), listText(p.Disallow), listText(spaces))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, listText(p.Require), listText(p.Disallow), listText(members))
 	}
 	return t.Flush()
 }
@@ -222,47 +266,111 @@ func (a spaceArg) find(e *command.Env, api *capi.Client) (string, error) {
 	return api.First(e.Ctx, "space "+a.Space+" in the org "+a.Org, "/v3/spaces?organization_guids="+org+"&names="+url.QueryEscape(a.Space))
 }
 
-// poolSpaceArg names a pool, and a space that has it or is to.
-type poolSpaceArg struct {
-	poolArg
+// placedArg names what has a pool, or is to: a space, or one of its apps.
+type placedArg struct {
 	spaceArg
+	App string `arg:"" optional:"" help:"The app; by default all of the space that have no placement pool of their own." placeholder:"APP"`
 }
 
-// openWithSpace logs in and finds both.
-func (a *poolSpaceArg) openWithSpace(e *command.Env) (api *capi.Client, path, space string, err error) {
-	if api, path, err = a.open(e); err != nil {
-		return nil, "", "", err
+// placed is a space, or one of its apps.
+type placed struct {
+	name  string
+	space string // GUID
+	app   string // GUID; "" for the space
+}
+
+// find finds it.
+func (a placedArg) find(e *command.Env, api *capi.Client) (p placed, err error) {
+	p.name = a.Org + "/" + a.Space
+	if p.space, err = a.spaceArg.find(e, api); err != nil || a.App == "" {
+		return p, err
 	}
-	space, err = a.find(e, api)
-	return api, path, space, err
+	p.name += "/" + a.App
+	p.app, err = api.First(e.Ctx, "app "+a.App+" in the space "+a.Space, "/v3/apps?space_guids="+p.space+"&names="+url.QueryEscape(a.App))
+	return p, err
 }
 
-type poolAssignCmd struct{ poolSpaceArg }
+// assign gives it the pool at a path.
+func (p placed) assign(ctx context.Context, api *capi.Client, pool string) error {
+	relation, guid := p.relation()
+	return api.Call(ctx, "POST", pool+"/relationships/"+relation, capi.Doc{"data": []capi.Doc{{"guid": guid}}}, nil)
+}
 
-// Run gives a space a pool.
+// unassign takes the pool at a path from it.
+func (p placed) unassign(ctx context.Context, api *capi.Client, pool string) error {
+	relation, guid := p.relation()
+	return api.Call(ctx, "DELETE", pool+"/relationships/"+relation+"/"+guid, nil, nil)
+}
+
+// relation is what a pool calls it.
+func (p placed) relation() (relation, guid string) {
+	if p.app != "" {
+		return "apps", p.app
+	}
+	return "spaces", p.space
+}
+
+// has reports whether a pool is its own.
+func (p placed) has(pool poolView) bool {
+	if p.app != "" {
+		return pool.Relationships.Apps.has(p.app)
+	}
+	return pool.Relationships.Spaces.has(p.space)
+}
+
+// poolPlacedArg names a pool, and what has it or is to.
+type poolPlacedArg struct {
+	poolArg
+	placedArg
+}
+
+// openWithPlaced logs in and finds both.
+func (a *poolPlacedArg) openWithPlaced(e *command.Env) (api *capi.Client, path string, p placed, err error) {
+	if api, path, err = a.open(e); err != nil {
+		return nil, "", p, err
+	}
+	p, err = a.find(e, api)
+	return api, path, p, err
+}
+
+type poolAssignCmd struct{ poolPlacedArg }
+
+// Run gives a space or an app a pool.
 func (c *poolAssignCmd) Run(e *command.Env) error {
-	api, path, space, err := c.openWithSpace(e)
+	api, path, p, err := c.openWithPlaced(e)
+	if err == nil {
+		err = p.assign(e.Ctx, api, path)
+	}
 	if err != nil {
 		return err
 	}
-	if err := api.Call(e.Ctx, "POST", path+"/relationships/spaces", capi.Doc{"data": []capi.Doc{{"guid": space}}}, nil); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.Out, "Assigned placement pool %[2]s to %[1]s. Restart its apps for it to take effect.\n", c.Org+"/"+c.Space, c.Pool)
+	_, err = fmt.Fprintf(e.Out, "Assigned placement pool %s to %s. Restart %s for it to take effect.\n", c.Pool, p.name, c.restarted())
 	return err
 }
 
-type poolUnassignCmd struct{ poolSpaceArg }
+// restarted is what restarts when a pool takes effect.
+func (a placedArg) restarted() string {
+	if a.App != "" {
+		return "the app"
+	}
+	return "its apps"
+}
 
-// Run takes a space out of a pool.
+type poolUnassignCmd struct{ poolPlacedArg }
+
+// Run takes a space or an app out of a pool.
 func (c *poolUnassignCmd) Run(e *command.Env) error {
-	api, path, space, err := c.openWithSpace(e)
+	api, path, p, err := c.openWithPlaced(e)
+	if err == nil {
+		err = p.unassign(e.Ctx, api, path)
+	}
 	if err != nil {
 		return err
 	}
-	if err := api.Call(e.Ctx, "DELETE", path+"/relationships/spaces/"+space, nil, nil); err != nil {
-		return err
+	instead := "the default placement pool"
+	if c.App != "" {
+		instead = "the placement pool of its space"
 	}
-	_, err = fmt.Fprintf(e.Out, "%s/%s now uses the default placement pool. Restart its apps for it to take effect.\n", c.Org, c.Space)
+	_, err = fmt.Fprintf(e.Out, "%s now uses %s. Restart %s for it to take effect.\n", p.name, instead, c.restarted())
 	return err
 }

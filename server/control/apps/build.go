@@ -107,7 +107,7 @@ func Stage(c *control.Session, req NewBuild) (*cf.Build, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
+	if b.Placement, err = c.Tx.PlacementOf(app); err != nil {
 		return nil, err
 	}
 	if err := store.Builds.Insert(c.Tx, b); err != nil {

@@ -215,10 +215,10 @@ func runAs(c *control.Session, app *cf.App) error {
 	return nil
 }
 
-// startedWith notes in a process with what it starts: the placement of its space,
+// startedWith notes in a process with what it starts: the placement of the app,
 // the services that its app is bound to, and how it learns of those.
 func startedWith(c *control.Session, app *cf.App, p *cf.Process) error {
-	placement, err := c.Tx.PlacementOf(app.SpaceGUID)
+	placement, err := c.Tx.PlacementOf(app)
 	if err != nil {
 		return err
 	}

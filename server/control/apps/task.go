@@ -103,7 +103,7 @@ func newTask(c *control.Session, app *cf.App, req NewTask) (*cf.Task, error) {
 	if t.DropletGUID, err = taskDroplet(c, app, req.DropletGUID.V); err != nil {
 		return nil, err
 	}
-	if t.Placement, err = c.Tx.PlacementOf(app.SpaceGUID); err != nil {
+	if t.Placement, err = c.Tx.PlacementOf(app); err != nil {
 		return nil, err
 	}
 	last, err := store.Tasks.Matching(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}}, Desc: true, Page: 1, PerPage: 1})

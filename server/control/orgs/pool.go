@@ -143,6 +143,37 @@ func warnOfPool(c *control.Session, s *cf.Space, p *cf.PlacementPool) error {
 	return nil
 }
 
+// AssignPoolToApps gives apps a placement pool of their own, instead of the one that they had.
+func AssignPoolToApps(c *control.Session, p *cf.PlacementPool, guids []string) error {
+	apps, err := store.Apps.Matching(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
+	if err != nil {
+		return err
+	}
+	if unknown := control.Missing(guids, control.GUIDs(apps, func(a *cf.App) string { return a.GUID })); len(unknown) > 0 {
+		return cf.Unprocessable("Apps with guids %s do not exist.", control.Inspect(unknown))
+	}
+	for _, a := range apps {
+		a.PoolGUID = p.GUID
+		if err := store.Apps.Update(c.Tx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveAppFromPool leaves an app that has a placement pool of its own to that of its space.
+func RemoveAppFromPool(c *control.Session, p *cf.PlacementPool, app string) error {
+	a, err := store.Apps.Visible(c.Tx, app, c.Scope)
+	if err != nil && !store.IsNotFound(err) {
+		return err
+	}
+	if a == nil || a.PoolGUID != p.GUID {
+		return cf.Unprocessable("Unable to remove app with guid '%s'. Ensure the app has this placement pool.", app)
+	}
+	a.PoolGUID = ""
+	return store.Apps.Update(c.Tx, a)
+}
+
 // RemoveFromPool leaves a space of a placement pool to the default one.
 func RemoveFromPool(c *control.Session, p *cf.PlacementPool, space string) error {
 	s, err := store.Spaces.Visible(c.Tx, space, c.Scope)

@@ -32,6 +32,7 @@ func TestAppOnKubernetesCellMoves(t *testing.T) {
 	}
 	m.thereAndBack()
 	m.move("cupola", 0) // where they are
+	m.one("shop-1")
 	d.Kill()
 	n.Hide()
 	d.Start()
@@ -61,31 +62,60 @@ func (m *moving) push(app string, instances int) {
 func (m *moving) thereAndBack() {
 	m.d.T.Helper()
 	m.isOn("cupola")
+	end := m.send()
+	for _, to := range []string{"edge", "cupola"} {
+		m.move(to, len(m.apps))
+		m.isOn(to)
+	}
+	end()
+}
+
+// one moves one app there, from where it does not follow its space, and back.
+func (m *moving) one(app string) {
+	m.d.T.Helper()
+	end := m.send()
+	m.move("edge", 1, app)
+	if out := m.move("cupola", 0); !strings.Contains(out, "stays: it has the placement pool edge of its own") { // where the others are
+		m.d.T.Errorf("the move of the space does not say that the app stays:\n%s", out)
+	}
+	want := e2e.GUIDs(m.d.Running(app, "web", len(m.d.Stats(app, "web"))))
+	m.n.Until("the pods are those of the app", func() bool { return slices.Equal(appPodNames(m.n), want) })
+	if out, err := m.d.Run("placement-pools", "list"); err != nil || !strings.Contains(out, "cupola/dev/"+app) {
+		m.d.T.Errorf("the pools do not show the app: %v\n%s", err, out)
+	}
+	m.move("cupola", 1, app)
+	m.isOn("cupola")
+	end()
+}
+
+// send asks all apps until end is called: no request may fail.
+func (m *moving) send() (end func()) {
+	m.d.T.Helper()
 	var traffic []*e2e.Traffic
 	for _, app := range m.apps {
 		m.d.Answers(app, "hello")
 		traffic = append(traffic, m.d.Send(app+".localhost", m.perSecond))
 	}
-	for _, to := range []string{"edge", "cupola"} {
-		m.move(to, len(m.apps))
-		m.isOn(to)
-	}
-	for i, tr := range traffic {
-		if failed := tr.End(m.d.T.(*testing.T)); len(failed) > 0 {
-			m.d.T.Errorf("%s: %d requests failed, the first one %+v", m.apps[i], len(failed), failed[0])
+	return func() {
+		m.d.T.Helper()
+		for i, tr := range traffic {
+			if failed := tr.End(m.d.T.(*testing.T)); len(failed) > 0 {
+				m.d.T.Errorf("%s: %d requests failed, the first one %+v", m.apps[i], len(failed), failed[0])
+			}
 		}
 	}
 }
 
-// move moves the space, and wants as many apps to move.
-func (m *moving) move(to string, want int) {
+// move moves the space, or an app of it, and wants as many apps to move.
+func (m *moving) move(to string, want int, app ...string) (out string) {
 	m.d.T.Helper()
-	began := time.Now()
-	out, err := m.d.Run("cells", "move", "cupola", "dev", "--to", to)
-	if err != nil || !strings.Contains(out, fmt.Sprintf("cupola/dev on %s: %d moved.", to, want)) || strings.Count(out, " moved in ") != want {
-		m.d.T.Fatalf("move to %s: %v\n%s", to, err, out)
+	began, where := time.Now(), strings.Join(append([]string{"cupola/dev"}, app...), "/")
+	out, err := m.d.Run(slices.Concat([]string{"cells", "move", "cupola", "dev"}, app, []string{"--to", to})...)
+	if err != nil || !strings.Contains(out, fmt.Sprintf("%s on %s: %d moved.", where, to, want)) || strings.Count(out, " moved in ") != want {
+		m.d.T.Fatalf("move %s to %s: %v\n%s", where, to, err, out)
 	}
-	m.d.T.Logf("%d apps with %d instances moved to %s in %.1f s", want, m.instances, to, time.Since(began).Seconds())
+	m.d.T.Logf("%d apps of %s moved to %s in %.1f s", want, where, to, time.Since(began).Seconds())
+	return out
 }
 
 // isOn waits until all instances are on the cell, and none is on the other one.
