@@ -30,7 +30,7 @@ const rewriteKB = 64 << 10
 const redisKeep = `{functions}
 keep() {
   base= logs= log= first= gap=
-  while read -r _ file _ number _ type; do
+  while read -r _ file _ number _ type _; do
     case $type in b) base=$file ;; i) logs="$logs $number:$file" log=$file first=${first:-$number} ;; esac
   done < {aof}/appendonly.aof.manifest
   [ -n "$base" ] && [ -n "$log" ] || return 1

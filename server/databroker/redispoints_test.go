@@ -40,7 +40,7 @@ func (k *redisKeeping) log(base int, sizes map[int]int) {
 	for n := 1; n < 10; n++ {
 		if size, ok := sizes[n]; ok {
 			name := fmt.Sprintf("appendonly.aof.%d.incr.aof", n)
-			text += fmt.Sprintf("file %s seq %d type i\n", name, n)
+			text += fmt.Sprintf("file %s seq %d type i startoffset 0\n", name, n) // as Redis 8 has it
 			write(name, size)
 		}
 	}
