@@ -36,6 +36,7 @@ func TestAppOnKubernetesCellOfManyPods(t *testing.T) {
 	t.Logf("with an instance of each app the daemon has %s", usage(d.Cmd.Process.Pid))
 	m.scale(appSize)
 	m.checkCosts()
+	m.checkWatches()
 	m.checkQuiet()
 	m.restart()
 	pages := m.pages()
@@ -171,6 +172,22 @@ func (m *many) checkCosts() {
 			m.t.Errorf("%s: %d requests for %d pods; want %d at most", what, got[what], m.pods, most)
 		}
 	}
+}
+
+// checkWatches wants one watch to be open of each kind of object that nobody else watches in the namespace. (An API server with much to do ends
+// watches, and the next begin where they ended.)
+func (m *many) checkWatches() {
+	m.t.Helper()
+	e2e.Eventually(m.t, kubetest.Patience, func() string {
+		status, text, err := m.f.Get("/metrics")
+		for group, resource := range map[string]string{"": "pods", "networking.k8s.io": "networkpolicies"} {
+			want := fmt.Sprintf(`apiserver_longrunning_requests{component="apiserver",group=%q,resource=%q,scope="namespace",subresource="",verb="WATCH",version="v1"} 1`, group, resource)
+			if err != nil || !strings.Contains(text, want+"\n") {
+				return fmt.Sprintf("%d, %v: the metrics have no %s", status, err, want)
+			}
+		}
+		return ""
+	})
 }
 
 // checkQuiet counts what is asked for while nothing happens.
