@@ -211,7 +211,7 @@ test-kube: build ## bring deployments into a Kubernetes control plane, and pods 
 	  -run 'TestLive$$|TestNode$$|TestConformance$$|TestDeploymentOnKubernetes|TestAppOnKubernetes' ./server/kube/apply ./server/kube/kubetest ./server/kube/podcell ./test/e2e/bosh ./test/e2e/images
 
 .PHONY: test-kube-pods
-test-kube-pods: build ## measure with CUPOLA_KUBE_PODS (2000) pods: 10000 take seven minutes on nodes that pretend to run them
+test-kube-pods: build ## measure with CUPOLA_KUBE_PODS (2000) pods on nodes that pretend to run them; 10000 take seven minutes
 	@.ci/deps kube
 	program=$$(test/kube/build $(KUBE_CACHE)); \
 	  $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_KUBE_BIN=$$program CUPOLA_KUBE_PODS=$${CUPOLA_KUBE_PODS:-2000} $(TEST) -count=1 -timeout 60m -v -run 'OfManyPods$$' ./test/e2e/images
