@@ -13,7 +13,6 @@ require (
 	github.com/google/nftables v0.3.0
 	github.com/klauspost/compress v1.20.3
 	github.com/lmittmann/tint v1.2.1
-	github.com/mdlayher/netlink v1.7.3-0.20250113171957-fbb4dce95f42
 	github.com/mholt/acmez/v3 v3.1.7
 	github.com/mikelolasagasti/xz v1.0.1
 	github.com/opencontainers/cgroups v0.1.0
@@ -42,9 +41,11 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/letsencrypt/pebble/v2 v2.10.1
+	github.com/mdlayher/netlink v1.7.3-0.20250113171957-fbb4dce95f42
 	github.com/prometheus/common v0.72.1
 	github.com/rclone/gofakes3 v0.0.12
 	github.com/rogpeppe/go-internal v1.16.0
+	go.opentelemetry.io/proto/otlp v1.11.1
 	pgregory.net/rapid v1.3.0
 )
 

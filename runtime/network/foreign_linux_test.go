@@ -73,10 +73,12 @@ func TestForeignFirewalls(t *testing.T) {
 	}
 	cfg := testConfig(t, 24)
 	cfg.Names = true
-	n, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() {
+		if s, err := Look(); err != nil || len(s.Rules) > 0 {
+			t.Errorf("got %+v, %v; want no rules after the network", s, err)
+		}
+	})
+	n := newNetwork(t, cfg)
 	w, a := newWorld(t, n), acquire(t, n, "a")
 	for _, port := range []int{80, 81} {
 		serve(t, w.netns, w.port(port))
@@ -122,10 +124,6 @@ func TestForeignFirewalls(t *testing.T) {
 	if err := n.keep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	tearDown(t, n)
-	if s, err := Look(); err != nil || len(s.Rules) > 0 {
-		t.Errorf("got %+v, %v; want no rules after the network", s, err)
-	}
 }
 
 // TestRulesAreRestored has another program load its own rules in place of all
@@ -134,10 +132,7 @@ func TestRulesAreRestored(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	n, err := New(testConfig(t, 24))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := newNetwork(t, testConfig(t, 24))
 	w, a, b := newWorld(t, n), acquire(t, n, "a"), acquire(t, n, "b")
 	for _, port := range []int{80, 81} {
 		serve(t, w.netns, w.port(port))
@@ -179,7 +174,6 @@ func TestRulesAreRestored(t *testing.T) {
 	set(t, n, a.allow(rule(t, "tcp", w.addr.String(), "81")))
 	wantReached(t, a, w.port(81), true)
 	wantReached(t, a, w.port(80), false)
-	tearDown(t, n)
 }
 
 // TestFirewalld has a table like firewalld's, and a command in place of its own

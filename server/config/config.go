@@ -27,6 +27,7 @@ import (
 	"cupola/server/databroker"
 	"cupola/server/front"
 	"cupola/server/images"
+	"cupola/server/otlp"
 	"cupola/server/router"
 	"cupola/server/systemd"
 	"cupola/server/uaa"
@@ -56,6 +57,7 @@ type Config struct {
 	BBSFiles         bbs.OwnFiles   `embed:"" prefix:"bbs-"`
 	Director         string         `name:"director" help:"Address of the API of BOSH's director, for the bosh CLI; disabled by default." env:"CUPOLA_DIRECTOR" placeholder:"ADDR"`
 	Metrics          string         `help:"Address of /metrics for Prometheus, served without authentication; disabled by default." env:"CUPOLA_METRICS" placeholder:"ADDR"`
+	Telemetry        otlp.Flags     `embed:""`
 	Domain           string         `help:"Domain of apps. The API answers at api.DOMAIN, localhost and every IP address." default:"localhost" env:"CUPOLA_DOMAIN"`
 	AdminPassword    string         `help:"Admin password; generated once by default." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
 	PasswordPolicy   map[string]int `help:"Policy for new passwords: min-length, upper, lower, digits and special, like min-length=12,digits=1." mapsep:"," env:"CUPOLA_PASSWORD_POLICY" placeholder:"NAME=N,…"`
@@ -127,7 +129,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	err = errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.checkSleep(), c.checkEngine(), c.checkSecrets(), c.Backups.Check(), c.checkLowWater())
+	err = errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.Telemetry.Check(), c.checkSleep(), c.checkEngine(), c.checkSecrets(), c.Backups.Check(), c.checkLowWater())
 	c.Current = &Current{}
 	c.Current.Set(*c)
 	return err

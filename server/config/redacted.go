@@ -9,7 +9,7 @@ import (
 
 // shown are the placeholders of the flags whose values are no secret and hold none.
 // Others may have passwords in them, such as URLs, commands and YAML.
-var shown = []string{"ADDR", "DIR", "FILE", "NAME", "TIME", "N", "SIZE", "ENGINE", "MODE", "STACK", "OS=STACK", "NAME=ADDR", "NAME=N,…", "HOST:PORT"}
+var shown = []string{"ADDR", "DIR", "FILE", "NAME", "TIME", "N", "SIZE", "PART", "ENGINE", "MODE", "STACK", "OS=STACK", "NAME=ADDR", "NAME=N,…", "HOST:PORT"}
 
 // private is the flag whose value is no secret but names a person.
 const private = "acme-email"

@@ -93,7 +93,7 @@ func (f *Faces) OpenRouter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.Router = router.New(router.Config{Backends: backends, Log: x.Log, AccessLog: f.accessed, DistrustForwarded: true, Services: x.Egress(), Gate: f.gate, Dial: f.Executor.Dial, EmptyPool: x.EmptyPool})
+	f.Router = router.New(router.Config{Backends: backends, Log: x.Log, AccessLog: f.accessed, Trace: f.Metrics.Trace(), DistrustForwarded: true, Services: x.Egress(), Gate: f.gate, Dial: f.Executor.Dial, EmptyPool: x.EmptyPool})
 	tcp := front.TCP{Address: x.TCP, Router: f.Router, Held: x.Listeners, Manager: x.Manager, Say: x.Logs.Router, Log: x.Log}
 	f.ports, f.tcpPorts = tcp.Open()
 	return nil
@@ -102,6 +102,7 @@ func (f *Faces) OpenRouter(ctx context.Context) error {
 // accessed counts a request to an app, and says it in the app's log.
 func (f *Faces) accessed(e router.AccessEntry) {
 	f.Metrics.Requested(metrics.Request{Status: e.Status, AppGUID: e.AppGUID, Took: e.At.Sub(e.Began)})
+	f.Metrics.Traced(e)
 	f.Executor.Logs.Access(e)
 }
 
@@ -234,6 +235,7 @@ func (f *Faces) Start(ctx, live context.Context, group *fault.Group) {
 	if f.bound.BBS != nil {
 		group.Go(fault.Loop(live, "bbs", func(live context.Context) error { return f.bbs.Serve(live, f.bound.BBS, f.endpoint.TLS()) }))
 	}
+	group.Go(fault.Loop(live, "telemetry", f.Metrics.Send))
 	if f.bound.Metrics != nil {
 		group.Go(fault.Loop(live, "metrics", func(live context.Context) error { return f.Metrics.Serve(live, f.bound.Metrics) }))
 	}

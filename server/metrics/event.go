@@ -88,6 +88,7 @@ func (c *appCounts) all() map[string]int64 {
 
 // API counts the requests of the API.
 func (m *Metrics) API(next http.Handler) http.Handler {
+	next = m.tracedAPI(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.apiOutstanding.Inc()
 		defer m.apiCompleted.Inc()

@@ -17,6 +17,7 @@ import (
 
 	"cupola/runtime/fault"
 	"cupola/server/bulkhead"
+	"cupola/server/otlp"
 	"cupola/server/reconcile"
 )
 
@@ -24,14 +25,18 @@ import (
 type Config struct {
 	Environment string // the label environment of all: the domain
 	// State is asked at each scrape, and must take milliseconds at most.
-	State func(context.Context) (State, error)
-	Log   *slog.Logger
+	State   func(context.Context) (State, error)
+	Version string // of cupola
+	// Export says where metrics and traces are sent; nil: nowhere.
+	Export *otlp.Config
+	Log    *slog.Logger
 }
 
 // Metrics counts events and exports them with the current state. It is safe
 // for concurrent use.
 type Metrics struct {
-	handler http.Handler
+	handler  http.Handler
+	exporter *otlp.Exporter // nil: nothing is sent
 
 	requests, badGateways, rejected prometheus.Counter
 	classes                         [6]prometheus.Counter // by the first digit of the status; 0: none was sent
@@ -59,6 +64,11 @@ func New(c Config) *Metrics {
 	m.registerPlatform(env)
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	env.MustRegister(&stateCollector{&m.look, c.State, c.Log}, panics{})
+	if c.Export != nil {
+		export := *c.Export
+		export.Gatherer, export.Log, export.Resource = registry, c.Log, resource(c)
+		m.exporter = otlp.New(export)
+	}
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4, Timeout: 2 * scrapeTimeout})
 	return m
 }

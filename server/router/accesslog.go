@@ -15,6 +15,7 @@ type AccessEntry struct {
 	At           time.Time     // of the end
 	Request      *http.Request // as it came; valid while AccessLog runs
 	ID           string        // X-Vcap-Request-Id
+	Trace        string        // what Config.Trace returned
 	Status       int           // 0: none was sent
 	Written      int64         // bytes of the answer's body
 	Line         []byte        // gorouter's RTR line; valid while AccessLog runs
@@ -29,7 +30,7 @@ func (x *exchange) log() {
 		buf = new([]byte)
 	}
 	*buf = x.appendLine((*buf)[:0], now)
-	entry := AccessEntry{AppGUID: x.appGUID(), Began: x.started, At: now, Request: x.request, ID: x.id, Status: x.status, Written: x.written, Line: *buf}
+	entry := AccessEntry{AppGUID: x.appGUID(), Began: x.started, At: now, Request: x.request, ID: x.id, Trace: x.trace, Status: x.status, Written: x.written, Line: *buf}
 	if x.endpoint != nil {
 		entry.InstanceGUID, entry.Index = x.endpoint.InstanceGUID, x.endpoint.index
 	}

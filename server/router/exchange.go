@@ -45,6 +45,7 @@ type exchange struct {
 	dozes      []*doze     // that count it
 	tried      []*backend  // that could not be reached
 	body       *countingBody
+	trace      string // Traceparent as sent to the endpoint
 	started    time.Time
 	sent       time.Time // to the first endpoint
 	ended      time.Time // as the access log has it

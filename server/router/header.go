@@ -20,6 +20,7 @@ const (
 	forwardedFor       = "X-Forwarded-For"
 	forwardedProto     = "X-Forwarded-Proto"
 	forwardedHost      = "X-Forwarded-Host"
+	traceHeader        = "Traceparent"
 )
 
 // setForwarded writes the headers of the forwarded request that are the same
@@ -45,6 +46,17 @@ func (x *exchange) setForwarded(out http.Header) {
 		delete(out, name) // CGI programs take Proxy for the variable HTTP_PROXY
 	}
 	dropLookalikes(out)
+	x.setTrace(out)
+}
+
+// setTrace continues the request's trace.
+func (x *exchange) setTrace(out http.Header) {
+	if trace := x.router.config.Trace; trace != nil && x.trace == "" {
+		x.trace = trace(x.request.Header)
+	}
+	if x.trace != "" {
+		out[traceHeader] = []string{x.trace}
+	}
 }
 
 // hopByHop are the headers of one connection (net/http/httputil: ReverseProxy).

@@ -22,7 +22,10 @@ type Config struct {
 	// AccessLog is called with every finished request, on the request's
 	// goroutine; may be nil.
 	AccessLog func(AccessEntry)
-	Timeouts  Timeouts
+	// Trace returns the Traceparent that a request with these headers has for its
+	// instance, "" for one that is not traced; nil: none is.
+	Trace    func(http.Header) string
+	Timeouts Timeouts
 	// DistrustForwarded drops X-Forwarded-* of clients. gorouter believes
 	// them, for the load balancer before it; so does the zero value.
 	DistrustForwarded bool

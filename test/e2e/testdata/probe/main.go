@@ -25,6 +25,7 @@ func main() {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = w.Write(body)
 	})
+	http.HandleFunc("/trace", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, r.Header["Traceparent"]) })
 	http.HandleFunc("/early", early)
 	http.HandleFunc("/dial", dial)
 	http.HandleFunc("/fetch", fetch)

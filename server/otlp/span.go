@@ -1,0 +1,121 @@
+package otlp
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	mathrand "math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Header is the HTTP header of W3C's trace context, in Go's canonical spelling.
+const Header = "Traceparent"
+
+// place is a place in a trace.
+type place struct {
+	trace [16]byte
+	span  [8]byte
+}
+
+// Begin samples a request with these headers, and returns the value of Header for
+// what the request leads to: with the trace of its client if that one is sampled,
+// and with a new one for some of those that have none. "" is a request that is not
+// sampled.
+func (e *Exporter) Begin(h http.Header) string {
+	c, sampled, ok := parse(h[Header])
+	switch {
+	case ok && sampled:
+	case ok || !e.chosen():
+		return ""
+	default:
+		_, _ = rand.Read(c.trace[:])
+	}
+	_, _ = rand.Read(c.span[:])
+	return "00-" + hex.EncodeToString(c.trace[:]) + "-" + hex.EncodeToString(c.span[:]) + "-01"
+}
+
+// chosen picks the part of requests without a trace that is sampled.
+func (e *Exporter) chosen() bool { return e.Sample > 0 && mathrand.Float64() < e.Sample }
+
+// parse reads a traceparent: version, trace, parent and flags in lower-case hex. A
+// later version may have more behind it.
+func parse(values []string) (c place, sampled, ok bool) {
+	const length = len("00-0123456789abcdef0123456789abcdef-0123456789abcdef-01")
+	if len(values) != 1 || len(values[0]) < length {
+		return c, false, false
+	}
+	text := values[0]
+	version := text[:2]
+	if version == "ff" || len(text) > length && (version == "00" || text[length] != '-') || strings.ToLower(text[:length]) != text[:length] ||
+		text[2] != '-' || text[35] != '-' || text[52] != '-' {
+		return c, false, false
+	}
+	var head, flags [1]byte
+	for _, field := range []struct {
+		into []byte
+		text string
+	}{{head[:], version}, {c.trace[:], text[3:35]}, {c.span[:], text[36:52]}, {flags[:], text[53:55]}} {
+		if _, err := hex.Decode(field.into, []byte(field.text)); err != nil {
+			return place{}, false, false
+		}
+	}
+	if c.trace == [16]byte{} || c.span == [8]byte{} {
+		return place{}, false, false
+	}
+	return c, flags[0]&1 == 1, true
+}
+
+// Span is a request that is over.
+type Span struct {
+	Trace        string // what Begin returned
+	Request      http.Header
+	Name         string
+	Began, Ended time.Time
+	Status       int // of HTTP; 0: none was sent
+	// Text are further attributes by their names; empty ones are left out.
+	Text map[string]string
+}
+
+// Record sends the span of a sampled request with the next ones.
+func (e *Exporter) Record(s Span) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.spans) >= maxSpans {
+		e.dropped++
+		return
+	}
+	e.spans = append(e.spans, s.message())
+}
+
+// Of a span.
+const (
+	kindServer = 2
+	codeError  = 2
+)
+
+// message is the span as OTLP has it, with the words of OpenTelemetry's conventions
+// for HTTP servers: an answer of 500 or more, or none, is an error.
+func (s Span) message() message {
+	own, _, _ := parse([]string{s.Trace})
+	m := message(nil).bytes(1, own.trace[:]).bytes(2, own.span[:])
+	if parent, _, ok := parse(s.Request[Header]); ok {
+		m = m.bytes(4, parent.span[:])
+	}
+	m = m.text(5, s.Name).varint(6, kindServer).fixed(7, nano(s.Began)).fixed(8, nano(s.Ended))
+	for name, value := range s.Text {
+		if value != "" {
+			m = m.bytes(9, pair(name, value))
+		}
+	}
+	if s.Status > 0 {
+		m = m.bytes(9, message(nil).text(1, "http.response.status_code").bytes(2, message(nil).varint(3, uint64(s.Status))))
+	}
+	if s.Status == 0 || s.Status >= http.StatusInternalServerError {
+		m = m.bytes(15, message(nil).varint(3, codeError))
+	}
+	return m
+}
+
+// nano is a time as OTLP has it: nanoseconds since 1970.
+func nano(t time.Time) uint64 { return uint64(max(t.UnixNano(), 0)) }
