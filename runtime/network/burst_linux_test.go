@@ -113,6 +113,22 @@ func TestAnswersThatAreLost(t *testing.T) {
 	}
 }
 
+// TestReleasedContainerHasNoRules holds that an address has no rules once its container is released:
+// the next container with the address must not have them for a moment.
+func TestReleasedContainerHasNoRules(t *testing.T) {
+	n := newNetwork(t, testConfig(t, 24))
+	a, b := acquire(t, n, "a"), acquire(t, n, "b")
+	to := rule(t, "tcp", "1.2.3.4", "80")
+	set(t, n, a.allow(to), b.allow(to))
+	if err := n.Release(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("nft", "list", "map", n.cfg.Table, mapName).Output()
+	if err != nil || strings.Contains(string(out), a.Address.String()+" ") || !strings.Contains(string(out), b.Address.String()+" ") {
+		t.Errorf("got %s, %v; want %s alone", out, err, b.Address)
+	}
+}
+
 // withoutDescriptors calls f while this process can open no file.
 func withoutDescriptors(t *testing.T, f func()) {
 	t.Helper()

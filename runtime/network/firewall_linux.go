@@ -365,7 +365,7 @@ func (f *firewall) apply(gone, fresh []nftables.SetElement, want map[netip.Addr]
 	if err := f.conn.Flush(); err != nil {
 		return fmt.Errorf("set egress rules: %w", err)
 	}
-	f.chosen, f.chains = want, map[string]bool{}
+	f.chosen, f.chains = maps.Clone(want), map[string]bool{} // forget deletes from either
 	for name := range rules {
 		f.chains[name] = true
 	}
