@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cupola/rootfs/disk"
+	"cupola/runtime/pattern"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -26,6 +27,9 @@ type Content struct {
 	*os.File
 	ID string // the value of ContentParameter
 }
+
+// contentRule is what IDs of contents are made of. No name of an instance's own content is one, so no tenant can name that of another.
+var contentRule = pattern.Lazy(`^[A-Z2-7]{26,52}$`)
 
 // contentAge is how long the broker waits for somebody to name a content.
 const contentAge = 24 * time.Hour
@@ -57,7 +61,7 @@ func (b *broker) takeContent(instanceGUID string, want parameters) error {
 		return nil
 	}
 	err := fs.ErrNotExist
-	if guidRule().MatchString(want.Content) {
+	if contentRule().MatchString(want.Content) {
 		err = os.Rename(filepath.Join(b.Content, want.Content), b.contentOf(instanceGUID))
 	}
 	if errors.Is(err, fs.ErrNotExist) {

@@ -61,6 +61,9 @@ func TestRestoreFromContent(t *testing.T) {
 	}
 	w.ask("PUT", "/v2/service_instances/i?"+async, body, 202) // the platform may repeat it
 	w.ask("PUT", "/v2/service_instances/j?"+async, body, 400)
+	if said, _ := w.ask("PUT", "/v2/service_instances/j?"+async, with(`{"restore_from_content": "of-i"}`), 400)["description"].(string); !strings.Contains(said, "no such content") {
+		t.Errorf("got %q; want the content of another instance refused", said)
+	}
 	if got := w.contents(); !slices.Equal(got, []string{"of-i"}) {
 		t.Errorf("got contents %q", got)
 	}

@@ -17,7 +17,7 @@ type parameters struct {
 	Recovery *bool     `json:"point_in_time_recovery"`            // enable or disable it
 	Of       string    `json:"restore_from_point_in_time_of"`     // GUID of the instance that a new one is restored from
 	Before   time.Time `json:"restore_from_point_in_time_before"` // the time as of which
-	Content  string    `json:"restore_from_content"`              // ID of the content that a new one is made of; see Deliver
+	Content  string    `json:"restore_from_content"`              // ID of the Content that a new one is made of
 }
 
 // restored reports whether an instance is made of the volume of another one.
