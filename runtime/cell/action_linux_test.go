@@ -168,15 +168,16 @@ func TestRealLayers(t *testing.T) { eachKind(t, testRealLayers) }
 func testRealLayers(t *testing.T, kind container.Kind) {
 	c, w, r := runReal(t, kind)
 	shared, own, dependency := serveArchive(t, "f", "shared"), serveArchive(t, "f", "own"), serveArchive(t, "f", "dependency")
+	writable := serveArchive(t, "f", "writable")
 	for _, guid := range []string{"a", "b"} {
-		spec := w.instance(guid, "look", "/shared/f", "/own/f", "/dep/f")
+		spec := w.instance(guid, "look", "/shared/f", "/own/f", "/dep/f", "/writable/f")
 		spec.Layers = append(spec.Layers,
 			lrp.Layer{Source: shared.source(), Dest: "/shared", Name: "base"},
 			lrp.Layer{Source: own.source(), Dest: "/own", Exclusive: true})
-		spec.CachedDependencies = []lrp.CachedDependency{{Source: dependency.source(), To: "/dep"}}
+		spec.CachedDependencies = []lrp.CachedDependency{{Source: dependency.source(), To: "/dep"}, {Source: writable.source(), To: "/writable", Writable: true}}
 		c.Start(spec)
 		r.Find(t, guid, lrp.EventRunning)
-		for _, line := range []string{"/shared/f -rw-r--r-- 2000 2000 <nil> not-a-directory", "/own/f -rw-r--r-- 2000 2000 <nil>", "/dep/f -rw-r--r-- 0 0 read-only-file-system"} {
+		for _, line := range []string{"/shared/f -rw-r--r-- 2000 2000 <nil> not-a-directory", "/own/f -rw-r--r-- 2000 2000 <nil>", "/dep/f -rw-r--r-- 0 0 read-only-file-system", "/writable/f -rw-r--r-- 0 0 permission-denied"} {
 			conformance.Eventually(t, line, func() bool { return strings.Count(strings.Join(r.Output(), "\n"), line) >= 1+strings.Index("ab", guid) })
 		}
 	}

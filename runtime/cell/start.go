@@ -181,11 +181,13 @@ func (p *performer) container(first container.Process) container.Spec {
 }
 
 // dependencyMounts show the cached dependencies, which are the lowest layers,
-// read-only.
+// read-only, except for those that may be written to in the root filesystem.
 func (b *build) dependencyMounts() []container.Mount {
 	var mounts []container.Mount
 	for n, d := range b.full.CachedDependencies {
-		mounts = append(mounts, container.Mount{Source: b.root.Layers[n], Destination: path.Clean("/" + d.To), ReadOnly: true})
+		if !d.Writable {
+			mounts = append(mounts, container.Mount{Source: b.root.Layers[n], Destination: path.Clean("/" + d.To), ReadOnly: true})
+		}
 	}
 	return mounts
 }

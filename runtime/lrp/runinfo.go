@@ -99,12 +99,14 @@ type Layer struct {
 	User string
 }
 
-// CachedDependency is an archive that all containers share read-only.
+// CachedDependency is an archive that all containers share, read-only unless it
+// is Writable: then each container has its own changes.
 type CachedDependency struct {
 	Source
 	Name      string // what it is called in the log; "" for not a word
 	To        string
 	LogSource string
+	Writable  bool
 }
 
 // CheckType says how a check looks at a container.

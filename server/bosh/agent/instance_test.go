@@ -150,10 +150,15 @@ func TestProbesOfServers(t *testing.T) {
 func TestHookAsBPM(t *testing.T) {
 	p := Process{Process: bpm.Process{Env: map[string]string{"A": "b"}, Workdir: "/var", Capabilities: []string{"NET_RAW"}}}
 	p.Hooks.PreStart = "/bin/prepare"
-	got := instance(p).Desired()[0].Setup
+	i := instance(p)
+	i.Jobs[0].Packages = []Package{{Name: "nats", Digest: "d"}}
+	got := i.Desired()[0]
 	want := lrp.Within(bpm.PreStartLimit, lrp.Run{Path: "/bin/prepare", Dir: "/", Env: []lrp.EnvVar{{Name: "A", Value: "b"}}, User: "root"}.Action())
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got.Setup); diff != "" {
 		t.Error(diff)
+	}
+	if !got.CachedDependencies[0].Writable {
+		t.Error("the hook cannot write to the packages, as it does on a machine of BOSH's")
 	}
 }
 
