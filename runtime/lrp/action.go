@@ -1,6 +1,9 @@
 package lrp
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Action is what a container does: Diego's nine, of which exactly one field is
 // set. The zero value does nothing.
@@ -26,7 +29,7 @@ type Run struct {
 	Dir       string
 	Env       []EnvVar
 	User      string // a name of the root filesystem's passwd, or "uid[:gid]"
-	Nofile    uint64 // open files; 0: the cell's default (16384)
+	Nofile    uint64 // open files, cut to the daemon's own limit; 0: the cell's default (16384)
 	Core      uint64 // bytes of a core file, cut to the daemon's own limit; 0: none is written
 	Nproc     uint64 // processes of the user in this container; 0: no limit but MaxPids
 	LogSource string
@@ -39,6 +42,9 @@ type Run struct {
 	Quiet bool   // Diego's suppress_log_output
 	Files []File // as RunInfo.Files, as RFC-0030 has it; all of a container's lie together
 }
+
+// AllFiles is the Nofile of a process that may open as many files as the daemon.
+const AllFiles = math.MaxUint64
 
 // Signal asks a process to end, and gives it time for that.
 type Signal struct {

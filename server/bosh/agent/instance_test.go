@@ -230,7 +230,7 @@ func TestMonitoredJob(t *testing.T) {
 	i := instance(Process{Monit: []contract.MonitCheck{{Name: "nats", Pidfile: "/nats.pid"}}})
 	got := i.Desired()[0]
 	const checks = `[{"Name":"nats","Pidfile":"/nats.pid","Start":{"Timeout":0},"Stop":{"Timeout":0}}]`
-	run := lrp.Run{Path: contract.Helper, Args: []string{"monit", "run", "/var/vcap/jobs/nats", checks}, Dir: "/", User: "root", Stop: []lrp.Signal{{Name: "TERM", Wait: 5 * time.Minute}}}
+	run := lrp.Run{Path: contract.Helper, Args: []string{"monit", "run", "/var/vcap/jobs/nats", checks}, Dir: "/", User: "root", Nofile: lrp.AllFiles, Stop: []lrp.Signal{{Name: "TERM", Wait: 5 * time.Minute}}}
 	if diff := cmp.Diff(run.Action(), got.Action); diff != "" {
 		t.Error(diff)
 	}

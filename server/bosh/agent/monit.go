@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -36,10 +37,10 @@ func (j *Job) prepared() lrp.Action {
 // monitStop is how long BOSH's agent waits for all processes to stop.
 const monitStop = 5 * time.Minute
 
-// monit runs the processes of a monit file.
+// monit runs the processes of a monit file, whose programs raise their limit of open files by themselves.
 func monit(j *Job, p *Process) lrp.Run {
 	run := helper(contract.MonitRun, bpm.JobDir(j.Name), checksOf(p))
-	run.Nofile, run.Stop = p.Limits.OpenFiles, []lrp.Signal{{Name: "TERM", Wait: monitStop}}
+	run.Nofile, run.Stop = cmp.Or(p.Limits.OpenFiles, lrp.AllFiles), []lrp.Signal{{Name: "TERM", Wait: monitStop}}
 	run.Quiet = false
 	return run
 }

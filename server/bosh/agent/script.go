@@ -77,9 +77,9 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 }
 
 // script is the process of a script, which finds its job's directory as a
-// program of BOSH does.
+// program of BOSH does, and raises its limit of open files as root may there.
 func (j *Job) script(c Call) lrp.Run {
-	run := lrp.Run{Path: bpm.JobDir(j.Name) + "/" + c.Script.file(), Args: c.Args, Dir: "/", User: "root"}
+	run := lrp.Run{Path: bpm.JobDir(j.Name) + "/" + c.Script.file(), Args: c.Args, Dir: "/", User: "root", Nofile: lrp.AllFiles}
 	run.Env = append(scriptEnv(), c.Env...)
 	run = j.beside(run)
 	if c.Script == Drain {
