@@ -52,7 +52,7 @@ type Exporter struct {
 	spans   []message
 	dropped int // since they were last sent
 
-	failing bool // of Run
+	failing map[string]bool // what is not taken, by its name; only Run has it
 }
 
 // New makes an Exporter, which sends while it runs.
@@ -63,10 +63,11 @@ func New(c Config) *Exporter {
 	if c.Interval == 0 {
 		c.Interval = metricInterval
 	}
-	return &Exporter{Config: c, began: time.Now()}
+	return &Exporter{Config: c, began: time.Now(), failing: map[string]bool{}}
 }
 
-// Run sends until ctx ends, and then once more what there is.
+// Run sends until ctx ends, and then once more what there is. A collector that does
+// not take it is logged: it is no failure of the daemon.
 func (e *Exporter) Run(ctx context.Context) error {
 	metrics, spans := time.NewTicker(e.Interval), time.NewTicker(min(spanInterval, e.Interval))
 	defer metrics.Stop()
@@ -76,26 +77,37 @@ func (e *Exporter) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			return errors.Join(e.sendSpans(last), e.sendMetrics(last))
+			if err := errors.Join(e.sendSpans(last), e.sendMetrics(last)); err != nil {
+				e.Log.WarnContext(ctx, "OpenTelemetry's collector does not take the last metrics and traces", "err", err)
+			}
+			return nil
 		case <-metrics.C:
-			e.report(ctx, e.sendMetrics(ctx))
+			e.report(ctx, "metrics", e.sendMetrics(ctx))
 		case <-spans.C:
-			e.report(ctx, e.sendSpans(ctx))
+			if e.hasSpans() {
+				e.report(ctx, "traces", e.sendSpans(ctx))
+			}
 		}
 	}
 }
 
-// report logs when sending begins to fail, and when it succeeds again.
-func (e *Exporter) report(ctx context.Context, err error) {
+// report logs when the collector does not take what, and when it takes that again:
+// many collectors take only metrics, or only traces.
+func (e *Exporter) report(ctx context.Context, what string, err error) {
 	switch {
 	case ctx.Err() != nil:
-	case err != nil && !e.failing:
-		e.Log.WarnContext(ctx, "OpenTelemetry's collector takes nothing", "err", err)
-		e.failing = true
-	case err == nil && e.failing:
-		e.Log.InfoContext(ctx, "OpenTelemetry's collector takes metrics and traces again")
-		e.failing = false
+	case err != nil && !e.failing[what]:
+		e.Log.WarnContext(ctx, "OpenTelemetry's collector does not take "+what, "err", err)
+	case err == nil && e.failing[what]:
+		e.Log.InfoContext(ctx, "OpenTelemetry's collector takes "+what+" again")
 	}
+	e.failing[what] = err != nil
+}
+
+func (e *Exporter) hasSpans() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.spans) > 0
 }
 
 func (e *Exporter) sendMetrics(ctx context.Context) error {

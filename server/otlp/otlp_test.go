@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -193,6 +194,46 @@ func TestRunSendsAtItsEnd(t *testing.T) {
 	cancel()
 	if err := e.Run(ctx); err != nil || len(c.spans) != 1 || c.points["g"] == nil {
 		t.Errorf("got %v, %d spans, metrics %v", err, len(c.spans), c.points)
+	}
+}
+
+// TestCollectorOfTracesAlone says once that metrics are not taken, and does not end the daemon for it.
+func TestCollectorOfTracesAlone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	asked := make(chan string, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "metrics") {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		select {
+		case asked <- r.URL.Path:
+		case <-ctx.Done():
+		}
+	}))
+	defer srv.Close()
+	to, err := url.Parse(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	e := New(Config{URL: to, Sample: 1, Gatherer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(&log, nil)), Interval: 5 * time.Millisecond})
+	done := make(chan error)
+	go func() { done <- e.Run(ctx) }()
+	for metrics, traces := 0, 0; metrics < 4 || traces < 4; {
+		if e.Record(Span{Trace: e.Begin(http.Header{})}); strings.HasSuffix(<-asked, "metrics") {
+			metrics++
+		} else {
+			traces++
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("got %v; want the daemon to end as ever", err)
+	}
+	text := log.String()
+	if strings.Count(text, "does not take metrics") != 1 || strings.Contains(text, "again") || strings.Contains(text, "take traces") || !strings.Contains(text, "the last metrics") {
+		t.Errorf("got the log\n%s", text)
 	}
 }
 

@@ -99,8 +99,8 @@ func TestOpenTelemetry(t *testing.T) {
 		if _, _, err := d.Get("probe.localhost", "/"); err != nil {
 			return err.Error()
 		}
-		if !strings.Contains(d.Log.String(), "OpenTelemetry's collector takes nothing") {
-			return "the log does not say that the collector takes nothing"
+		if !strings.Contains(d.Log.String(), "OpenTelemetry's collector does not take traces") {
+			return "the log does not say that the collector does not take traces"
 		}
 		return ""
 	})
