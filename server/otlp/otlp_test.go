@@ -184,6 +184,20 @@ func TestNothingWaitsForTheCollector(t *testing.T) {
 	}
 }
 
+// TestLongTextsAreCut holds that clients cannot fill the memory by long paths.
+func TestLongTextsAreCut(t *testing.T) {
+	c := &collector{t: t}
+	e := newExporter(t, c, 1, prometheus.NewRegistry())
+	long := strings.Repeat("x", 60<<10)
+	e.Record(Span{Trace: e.Begin(http.Header{}), Name: long, Text: map[string]string{"url.path": long, "user_agent.original": long[:maxText-1] + "é"}})
+	if got := len(e.spans[0]); got > 4*maxText {
+		t.Errorf("got a span of %d bytes", got)
+	}
+	if err := e.sendSpans(t.Context()); err != nil || len(c.spans) != 1 || c.spans[0].GetName() != long[:maxText] {
+		t.Errorf("got %v, %v", c.spans, err)
+	}
+}
+
 func TestRunSendsAtItsEnd(t *testing.T) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "g"}))

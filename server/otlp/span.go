@@ -92,6 +92,9 @@ func (e *Exporter) Record(s Span) {
 const (
 	kindServer = 2
 	codeError  = 2
+	// maxText is how many bytes of a text of the client's are sent: anybody may have
+	// a request traced, and spans wait in memory.
+	maxText = 1 << 10
 )
 
 // message is the span as OTLP has it, with the words of OpenTelemetry's conventions
@@ -102,10 +105,10 @@ func (s Span) message() message {
 	if parent, _, ok := parse(s.Request[Header]); ok {
 		m = m.bytes(4, parent.span[:])
 	}
-	m = m.text(5, s.Name).varint(6, kindServer).fixed(7, nano(s.Began)).fixed(8, nano(s.Ended))
+	m = m.text(5, short(s.Name)).varint(6, kindServer).fixed(7, nano(s.Began)).fixed(8, nano(s.Ended))
 	for name, value := range s.Text {
 		if value != "" {
-			m = m.bytes(9, pair(name, value))
+			m = m.bytes(9, pair(name, short(value)))
 		}
 	}
 	if s.Status > 0 {
@@ -116,6 +119,9 @@ func (s Span) message() message {
 	}
 	return m
 }
+
+// short is the beginning of a text.
+func short(text string) string { return text[:min(len(text), maxText)] }
 
 // nano is a time as OTLP has it: nanoseconds since 1970.
 func nano(t time.Time) uint64 { return uint64(max(t.UnixNano(), 0)) }
