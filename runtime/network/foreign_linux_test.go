@@ -176,6 +176,23 @@ func TestRulesAreRestored(t *testing.T) {
 	wantReached(t, a, w.port(80), false)
 }
 
+// TestFirewalldRefuses has firewalld refuse, as it does without its command: the
+// failure lasts, and so is logged once.
+func TestFirewalldRefuses(t *testing.T) {
+	if !apart(t) {
+		return
+	}
+	n := newNetwork(t, testConfig(t, 24))
+	n.stop()
+	n.work.Wait()
+	run(t, "nft add table inet firewalld && nft add chain inet firewalld filter_FORWARD_ZONES")
+	t.Setenv("PATH", t.TempDir())
+	first, second := n.keep(t.Context()), n.keep(t.Context())
+	if first == nil || second == nil || first.Error() != second.Error() {
+		t.Errorf("got %v, then %v; want one failure that lasts", first, second)
+	}
+}
+
 // TestFirewalld has a table like firewalld's, and a command in place of its own
 // that changes it as firewalld does.
 func TestFirewalld(t *testing.T) {

@@ -37,6 +37,7 @@ type Network struct {
 
 	forwards atomic.Bool // a policy needs IP forwarding
 	ask      time.Time   // when firewalld may be asked next to accept the subnet
+	refused  error       // why firewalld did not when it was asked last
 
 	mu      sync.Mutex
 	slots   map[string]slot // by container; those of a pod have the same

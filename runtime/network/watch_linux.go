@@ -64,12 +64,15 @@ func (n *Network) keep(ctx context.Context) error {
 // askFirewalld has firewalld accept what comes out of containers.
 func (n *Network) askFirewalld(ctx context.Context) error {
 	runs, trusts, err := n.filter.firewalld()
-	if err != nil || !runs || trusts || time.Now().Before(n.ask) {
+	switch {
+	case err != nil || !runs || trusts:
 		return err
+	case time.Now().Before(n.ask):
+		return n.refused
 	}
-	if err := askFirewalld(ctx, addSource, n.cfg.Subnet); err != nil {
+	if n.refused = askFirewalld(ctx, addSource, n.cfg.Subnet); n.refused != nil {
 		n.ask = time.Now().Add(pauseRefused)
-		return err
+		return n.refused
 	}
 	n.ask = time.Now().Add(pauseTaken)
 	n.log.Info("firewalld refused what containers send; their subnet is in its zone that accepts all", "zone", trustedZone, "subnet", n.cfg.Subnet)
