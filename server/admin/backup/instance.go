@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/rootfs/disk"
 	"cupola/server/admin/archive"
 	"cupola/server/admin/steps"
 	"cupola/server/databroker"
@@ -56,19 +57,27 @@ func pick(p *archive.Picker, temp string, name InstanceName, found func(size int
 		return i, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(p.Dir)) }()
-	p.Choose = func(m archive.Manifest) (string, error) {
-		var err error
-		i, err = findInstance(p.Dir, name)
-		i.Made = m.Created
-		for _, member := range m.Members {
-			if member.Name == archive.TreeName(i.volume) {
-				found(member.Size)
-			}
+	p.Choose = func(m archive.Manifest) (volume string, err error) {
+		if i, err = findInstance(p.Dir, name); err != nil {
+			return "", err
 		}
-		return i.volume, err
+		i.Made = m.Created
+		size := sizeOf(m, i.volume)
+		found(size)
+		return i.volume, disk.CheckRoom(temp, "the content of "+name.Name+" as a file and as a volume", 2*size)
 	}
 	err = read()
 	return i, err
+}
+
+// sizeOf is how many bytes a backup has of a volume; 0 if it does not have the volume.
+func sizeOf(m archive.Manifest, volume string) int64 {
+	for _, member := range m.Members {
+		if member.Name == archive.TreeName(volume) {
+			return member.Size
+		}
+	}
+	return 0
 }
 
 // findInstance finds an instance in the database in dir.
