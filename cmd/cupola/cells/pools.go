@@ -233,7 +233,7 @@ func (c *poolUpdateCmd) Run(e *command.Env) error {
 	if err := api.Call(e.Ctx, "PATCH", path, body, nil); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.Out, "Updated placement pool %s. Restart the apps of its spaces for it to take effect.\n", c.Pool)
+	_, err = fmt.Fprintf(e.Out, "Updated placement pool %s. Restart its apps and those of its spaces for it to take effect.\n", c.Pool)
 	return err
 }
 

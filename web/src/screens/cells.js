@@ -172,10 +172,16 @@ function Pools({ cells }) {
   const all = useResource(loadPools, [], ofKind('placement_pool isolation_segment space'));
   const reload = all.reload,
     spaceOf = guid => all.data.spaces.find(s => s.guid === guid)?.name ?? guid;
+  const membersOf = p => {
+    const { spaces, apps } = p.relationships;
+    return [...spaces.data.map(s => spaceOf(s.guid)), ...(apps.data.length ? [count(apps.data.length, 'app')] : [])];
+  };
   const remove = p => () =>
     confirm({
       title: `Delete the pool ${p.name}?`,
-      text: `The placement pool ${p.name} goes. What starts in its spaces then uses the default pool, if there is one.`,
+      text:
+        `The placement pool ${p.name} goes. What starts in its spaces then uses the default pool, if there is one; ` +
+        'its apps use that of their space.',
       submit: 'Delete',
       lines: [`cupola placement-pools delete ${quoted(p.name)}`],
       run: async () => {
@@ -193,8 +199,8 @@ function Pools({ cells }) {
     { title: 'Required tags', cell: p => tags(p.require) },
     { title: 'Disallowed tags', cell: p => tags(p.disallow) },
     {
-      title: 'Spaces',
-      cell: p => p.relationships.spaces.data.map(s => spaceOf(s.guid)).join(', ') || html`<span class="muted">none</span>`,
+      title: 'Spaces and apps',
+      cell: p => membersOf(p).join(', ') || html`<span class="muted">none</span>`,
     },
     isAdmin() && {
       title: 'Actions',
