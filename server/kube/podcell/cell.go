@@ -67,7 +67,9 @@ type Cell struct {
 	tunnel   *tunnel.Client
 	places   sync.Map     // the containers' addresses → GUIDs
 	proven   atomic.Int64 // when a pod answered at its address last
-	deciding atomic.Bool  // how pods are reached
+	// tunnelled is when one did by the tunnel.
+	tunnelled atomic.Int64
+	finding   atomic.Bool // findWay runs
 
 	mu        sync.Mutex
 	ctx       context.Context // of Run; nil before it

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strconv"
 	"time"
 
 	"cupola/runtime/tunnel"
 	"cupola/server/cells"
-	"cupola/server/kube"
 )
 
 const (
@@ -70,6 +68,7 @@ func (c *Cell) dialTunnel(ctx context.Context, address string) (net.Conn, error)
 		c.cfg.Log.Debug("connection by the tunnel failed", "cell", c.pods.Cell, "address", address, "err", err)
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err} // the router tries another instance
 	}
+	c.tunnelled.Store(time.Now().UnixNano())
 	return conn, nil
 }
 
@@ -107,23 +106,49 @@ func (c *Cell) useTunnel(by bool, why error) {
 	}
 }
 
-// decide finds out how pods are reached as soon as there is one, before a request has to wait for that.
-func (c *Cell) decide(i *instance, ip string) {
+// reachTime is how long an instance is not routed to while no pod can be connected to.
+const reachTime = 30 * time.Second
+
+// hasWay reports whether pods are connected to, as was seen lately.
+func (c *Cell) hasWay() bool {
 	c.agent.mu.Lock()
 	by := c.agent.by
 	c.agent.mu.Unlock()
-	i.mu.Lock()
-	at := kube.PortOf(i.pod)
-	i.mu.Unlock()
-	if by || c.agent.mode != cells.TunnelAuto || c.provenAt(time.Now()) || at == 0 || !c.deciding.CompareAndSwap(false, true) {
+	switch {
+	case c.agent.mode == cells.TunnelNever:
+		return true
+	case by || c.agent.mode == cells.TunnelAlways:
+		return time.Since(time.Unix(0, c.tunnelled.Load())) < provenTime
+	}
+	return c.provenAt(time.Now())
+}
+
+// findWay finds out how pods are reached, by one that is ready, and then has all
+// instances looked at once more.
+func (c *Cell) findWay(address string) {
+	if !c.finding.CompareAndSwap(false, true) {
 		return
 	}
 	c.inBackground(func(ctx context.Context) {
-		defer c.deciding.Store(false)
+		defer c.pokeAll()
+		defer c.finding.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, attemptTime)
 		defer cancel()
-		if conn, err := c.Dial(ctx, "tcp", net.JoinHostPort(ip, strconv.FormatInt(at, 10))); err == nil {
+		if conn, err := c.Dial(ctx, "tcp", address); err == nil {
 			_ = conn.Close()
+			return
+		}
+		select {
+		case <-time.After(directTime):
+		case <-ctx.Done():
 		}
 	})
+}
+
+func (c *Cell) pokeAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, i := range c.instances {
+		i.poke()
+	}
 }

@@ -141,6 +141,7 @@ func (c *cluster) take(kind, name string) {
 func (c *cluster) set(name string, change func(kube.Object)) {
 	pod := maps.Clone(c.objects["Pod"][name])
 	pod["metadata"] = maps.Clone(pod.Map("metadata"))
+	pod["spec"] = maps.Clone(pod.Map("spec"))
 	change(pod)
 	c.objects["Pod"][name] = pod
 	c.changed(pod)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -48,10 +50,11 @@ type instance struct {
 	tags    map[string]map[string]string // by source
 
 	// Of the goroutine alone.
-	removed bool   // the pod was asked to end
-	healthy bool   // it was running
-	reached bool   // it was tried how it is reached
-	waits   string // what was logged last
+	removed bool      // the pod was asked to end
+	healthy bool      // it was running
+	reached bool      // it has a way for requests, or has waited for one long enough
+	since   time.Time // when it was first ready
+	waits   string    // what was logged last
 }
 
 func newInstance(c *Cell, r kube.Record) *instance {
@@ -367,26 +370,22 @@ func (i *instance) tellWaits(why string) {
 
 // advance reports what is new.
 func (i *instance) advance(s kube.InstanceState) {
+	is := s.Ready && s.Phase == lrp.PhaseRunning && i.hasWay(s.Address)
 	i.mu.Lock()
 	was := i.ready
-	i.phase, i.address, i.ready = s.Phase, s.Address, s.Ready && s.Phase == lrp.PhaseRunning
+	i.phase, i.address, i.ready = s.Phase, s.Address, is
 	if i.healthy && s.Phase == lrp.PhaseStarting {
 		i.phase = lrp.PhaseRunning // once healthy it is running
 	}
 	if !s.StartedAt.IsZero() {
 		i.started = s.StartedAt
 	}
-	is, address := i.ready, i.address
 	i.mu.Unlock()
-	i.cell.locate(i, address)
+	i.cell.locate(i, s.Address)
 	if s.Phase == lrp.PhaseRunning && !i.healthy {
 		i.healthy = true
 		i.logf("Cell %s successfully created container for instance %s", i.cell.pods.Cell, i.guid)
 		i.send(lrp.EventRunning)
-	}
-	if is && !i.reached {
-		i.reached = true
-		i.cell.decide(i, address)
 	}
 	switch {
 	case is && !was:
@@ -394,6 +393,26 @@ func (i *instance) advance(s kube.InstanceState) {
 	case was && !is:
 		i.send(lrp.EventNotReady)
 	}
+}
+
+// hasWay reports whether an instance that is ready may be routed to. The first time it
+// waits until the router connects to pods, since the tunnel may have to be made first:
+// what it replaces goes on until then.
+func (i *instance) hasWay(ip string) bool {
+	if i.reached {
+		return true
+	}
+	if i.since.IsZero() {
+		i.since = time.Now()
+	}
+	i.mu.Lock()
+	at := kube.PortOf(i.pod)
+	i.mu.Unlock()
+	i.reached = at == 0 || i.cell.hasWay() || time.Since(i.since) > reachTime
+	if !i.reached {
+		i.cell.findWay(net.JoinHostPort(ip, strconv.FormatInt(at, 10)))
+	}
+	return i.reached
 }
 
 func (i *instance) send(t lrp.EventType) { i.cell.cfg.Events(i.event(t)) }

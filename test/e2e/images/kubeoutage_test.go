@@ -59,7 +59,7 @@ func checkKills(t *testing.T, d *e2e.Daemon, n *kubetest.Node) {
 	t.Helper()
 	kills := 5
 	if e2e.Thorough() {
-		kills = 10
+		kills = 50
 	}
 	var droplet struct{ GUID string }
 	d.API("GET", "/v3/apps/"+d.App("shop")+"/droplets/current", nil, &droplet)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -46,6 +48,7 @@ func TestAppOnKubernetesCellFromSource(t *testing.T) {
 	d.Tells(t, "shop", `echo "$FROM_PROFILE of $(pwd)"`, "profiled of /home/vcap/app")
 	rollsHere(t, d)
 	entersHere(t, d)
+	bindsHere(t, d)
 	d.Kill()
 	d.Start()
 	d.ScaleTo("shop", 3) // with the registry of the next daemon
@@ -122,12 +125,47 @@ func entersHere(t *testing.T, d *e2e.Daemon) {
 	d.Deleted("probe")
 }
 
-// rollsHere replaces the instances by a rolling deployment while they are asked.
+// bindsHere binds a service to an app, whose files the cluster renews where they are: the kubelet looks every minute or so.
+func bindsHere(t *testing.T, d *e2e.Daemon) {
+	t.Helper()
+	d.PushProbe("probe")
+	var service struct{ GUID string }
+	d.API("POST", "/v3/service_instances", e2e.Doc{"type": "user-provided", "name": "db", "credentials": e2e.Doc{"user": "first"},
+		"relationships": e2e.Doc{"space": e2e.ToOne(d.First("/v3/spaces?names=dev"))}}, &service)
+	d.Bind("probe", service.GUID)
+	d.API("PATCH", "/v3/apps/"+d.App("probe")+"/features/service-binding-k8s", e2e.Doc{"enabled": true}, nil)
+	d.RestartApp("probe")
+	was := d.Running("probe", "web", 1)[0].InstanceGUID
+	for _, want := range []string{"first", "second"} {
+		d.API("PATCH", "/v3/service_instances/"+service.GUID, e2e.Doc{"credentials": e2e.Doc{"user": want}}, nil)
+		began := time.Now()
+		e2e.Eventually(t, 5*time.Minute, func() string {
+			c := d.Enter(0)
+			defer c.Close()
+			out, err := d.NewSession(c).CombinedOutput("cat $SERVICE_BINDING_ROOT/db/user")
+			if err != nil || string(out) != want {
+				return fmt.Sprintf("the file has %q, %v; want %s", out, err, want)
+			}
+			return ""
+		})
+		t.Logf("the file had %s after %.0f s", want, time.Since(began).Seconds())
+	}
+	if is := d.Running("probe", "web", 1)[0].InstanceGUID; is != was {
+		t.Errorf("the instance is %s; want %s", is, was)
+	}
+	d.Deleted("probe")
+}
+
+// rollsHere replaces the instances by a rolling deployment while they are asked; in the long form ten, at 200 requests a second.
 func rollsHere(t *testing.T, d *e2e.Daemon) {
 	t.Helper()
-	d.ScaleTo("shop", 2)
-	was := e2e.GUIDs(d.Running("shop", "web", 2))
-	traffic := d.Send("shop.localhost", 20)
+	count, perSecond := 2, 20
+	if e2e.Thorough() {
+		count, perSecond = 10, 200
+	}
+	d.ScaleTo("shop", count)
+	was := e2e.GUIDs(d.Running("shop", "web", count))
+	traffic := d.Send("shop.localhost", perSecond)
 	var made struct{ GUID string }
 	d.API("POST", "/v3/deployments", e2e.Doc{"relationships": e2e.Doc{"app": e2e.Doc{"data": e2e.Doc{"guid": d.App("shop")}}}}, &made)
 	e2e.Eventually(t, kubetest.Patience, func() string {
@@ -143,7 +181,7 @@ func rollsHere(t *testing.T, d *e2e.Daemon) {
 	if failed := traffic.End(t); len(failed) > 0 {
 		t.Errorf("%d requests failed, the first one %+v", len(failed), failed[0])
 	}
-	for _, guid := range e2e.GUIDs(d.Running("shop", "web", 2)) {
+	for _, guid := range e2e.GUIDs(d.Running("shop", "web", count)) {
 		if slices.Contains(was, guid) {
 			t.Errorf("instance %s was not replaced", guid)
 		}
