@@ -52,7 +52,7 @@ type Exporter struct {
 	spans   []message
 	dropped int // since they were last sent
 
-	failing map[string]bool // what is not taken, by its name; only Run has it
+	failing map[string]bool // signals that the collector does not take; only Run has it
 }
 
 // New makes an Exporter, which sends while it runs.
@@ -91,17 +91,17 @@ func (e *Exporter) Run(ctx context.Context) error {
 	}
 }
 
-// report logs when the collector does not take what, and when it takes that again:
-// many collectors take only metrics, or only traces.
-func (e *Exporter) report(ctx context.Context, what string, err error) {
+// report logs when the collector does not take a signal, metrics or traces, and when
+// it takes that again: many collectors take only one of them.
+func (e *Exporter) report(ctx context.Context, signal string, err error) {
 	switch {
 	case ctx.Err() != nil:
-	case err != nil && !e.failing[what]:
-		e.Log.WarnContext(ctx, "OpenTelemetry's collector does not take "+what, "err", err)
-	case err == nil && e.failing[what]:
-		e.Log.InfoContext(ctx, "OpenTelemetry's collector takes "+what+" again")
+	case err != nil && !e.failing[signal]:
+		e.Log.WarnContext(ctx, "OpenTelemetry's collector does not take data", "signal", signal, "err", err)
+	case err == nil && e.failing[signal]:
+		e.Log.InfoContext(ctx, "OpenTelemetry's collector takes data again", "signal", signal)
 	}
-	e.failing[what] = err != nil
+	e.failing[signal] = err != nil
 }
 
 func (e *Exporter) hasSpans() bool {

@@ -246,7 +246,7 @@ func TestCollectorOfTracesAlone(t *testing.T) {
 		t.Errorf("got %v; want the daemon to end as ever", err)
 	}
 	text := log.String()
-	if strings.Count(text, "does not take metrics") != 1 || strings.Contains(text, "again") || strings.Contains(text, "take traces") || !strings.Contains(text, "the last metrics") {
+	if strings.Count(text, `does not take data" signal=metrics`) != 1 || strings.Contains(text, "again") || strings.Contains(text, "signal=traces") || !strings.Contains(text, "the last metrics") {
 		t.Errorf("got the log\n%s", text)
 	}
 }

@@ -99,8 +99,8 @@ func TestOpenTelemetry(t *testing.T) {
 		if _, _, err := d.Get("probe.localhost", "/"); err != nil {
 			return err.Error()
 		}
-		if !strings.Contains(d.Log.String(), "OpenTelemetry's collector does not take traces") {
-			return "the log does not say that the collector does not take traces"
+		if !strings.Contains(d.Log.String(), "OpenTelemetry's collector does not take data") {
+			return "the log does not say that the collector does not take data"
 		}
 		return ""
 	})
