@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"cupola/runtime/lrp"
+	"cupola/server/cells"
 	"cupola/server/kube"
 	"cupola/server/kube/apply"
 )
@@ -193,6 +194,31 @@ func TestAdoption(t *testing.T) {
 		if len(c.left()) > 0 {
 			t.Errorf("left: %v", c.left())
 		}
+	})
+}
+
+// An instance that was routed to still is when the next daemon has no tunnel yet: requests wait for that.
+func TestAdoptionBeforeTheTunnel(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		w := run(t, c, dir)
+		synctest.Wait()
+		w.Start(container(guid))
+		synctest.Wait()
+		c.set(guid, func(pod kube.Object) {
+			pod.Map("spec")["containers"] = []any{doc{"name": "app", "ports": []any{doc{"containerPort": 8080}}}}
+		})
+		c.begins(guid, true, true)
+		settle(5 * time.Second)
+		w.kill()
+		w = run(t, c, dir, func(c *Config) { c.Tunnel = cells.TunnelAlways })
+		settle(2 * time.Second)
+		if got := w.Containers(); len(got) != 1 || !got[0].Ready || strings.Contains(w.take(), "event "+string(lrp.EventNotReady)) {
+			t.Errorf("the cell has %+v; want the instance ready as before", got)
+		}
+		w.kill()
+		settle(time.Minute) // of the attempts to open the tunnel
 	})
 }
 

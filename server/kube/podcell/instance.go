@@ -72,6 +72,7 @@ func (i *instance) adopt(pod kube.Object) {
 		i.phase, i.ready = s.Phase, s.Ready
 	}
 	i.healthy = s.Phase == lrp.PhaseRunning
+	i.reached = i.ready // requests wait for a tunnel rather than fail: what the instance replaced is gone
 	i.output.load(i)
 	if i.staging != nil {
 		i.staging.load()
@@ -399,17 +400,19 @@ func (i *instance) advance(s kube.InstanceState) {
 // waits until the router connects to pods, since the tunnel may have to be made first:
 // what it replaces goes on until then.
 func (i *instance) hasWay(ip string) bool {
-	if i.reached {
+	first := i.since.IsZero()
+	if i.reached && !first {
 		return true
 	}
-	if i.since.IsZero() {
+	if first {
 		i.since = time.Now()
 	}
 	i.mu.Lock()
 	at := kube.PortOf(i.pod)
 	i.mu.Unlock()
-	i.reached = at == 0 || i.cell.hasWay() || time.Since(i.since) > reachTime
-	if !i.reached {
+	has := at == 0 || i.cell.hasWay()
+	i.reached = i.reached || has || time.Since(i.since) > reachTime
+	if !has {
 		i.cell.findWay(net.JoinHostPort(ip, strconv.FormatInt(at, 10)))
 	}
 	return i.reached
