@@ -17,23 +17,25 @@ import (
 type churn struct {
 	client         *e2e.Client
 	space, droplet string
-	apps           []string
 }
 
 // run goes on until ctx ends.
 func (u *churn) run(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
+		time.Sleep(100 * time.Millisecond)
+		all, err := e2e.List[app](ctx, u.client, "/v3/apps")
+		if err != nil {
+			continue
+		}
+		all = slices.DeleteFunc(all, func(a app) bool { return !strings.HasPrefix(a.Name, "churn-") })
 		switch what := rand.IntN(4); {
-		case len(u.apps) == 0 || what == 0 && len(u.apps) < 4:
+		case len(all) == 0 || what == 0 && len(all) < 4:
 			u.create(ctx, fmt.Sprintf("churn-%d", n))
 		case what == 1:
-			i := rand.IntN(len(u.apps))
-			_ = u.client.Call(ctx, "DELETE", "/v3/apps/"+u.apps[i], nil, nil)
-			u.apps = slices.Delete(u.apps, i, i+1)
+			_ = u.client.Call(ctx, "DELETE", "/v3/apps/"+all[rand.IntN(len(all))].GUID, nil, nil)
 		default:
-			_ = u.client.Call(ctx, "POST", "/v3/apps/"+u.apps[rand.IntN(len(u.apps))]+"/processes/web/actions/scale", e2e.Doc{"instances": rand.IntN(4)}, nil)
+			_ = u.client.Call(ctx, "POST", "/v3/apps/"+all[rand.IntN(len(all))].GUID+"/processes/web/actions/scale", e2e.Doc{"instances": rand.IntN(4)}, nil)
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 }
 
@@ -42,7 +44,6 @@ func (u *churn) create(ctx context.Context, name string) {
 	var app, droplet struct{ GUID string }
 	err := u.client.Call(ctx, "POST", "/v3/apps", e2e.Doc{"name": name, "lifecycle": e2e.Doc{"type": "docker", "data": e2e.Doc{}}, "relationships": e2e.Doc{"space": e2e.ToOne(u.space)}}, &app)
 	if err == nil {
-		u.apps = append(u.apps, app.GUID)
 		err = u.client.Call(ctx, "POST", "/v3/droplets?source_guid="+u.droplet, e2e.Doc{"relationships": e2e.Doc{"app": e2e.ToOne(app.GUID)}}, &droplet)
 	}
 	if err == nil {
