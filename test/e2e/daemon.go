@@ -138,7 +138,7 @@ func (d *Daemon) Start() {
 	d.T.Helper()
 	flags := []string{"serve", "--data-dir", d.Dir, "--http", d.Addr, "--https", "off", "--allow-loopback", "--admin-password", AdminPassword}
 	// As on a machine whose root has this umask by a rule of hardening.
-	d.Cmd = exec.Command("sh", append([]string{"-c", `umask 077 && exec "$@"`, "sh", d.Binary}, append(flags, d.Flags...)...)...)
+	d.Cmd = exec.Command("/bin/sh", append([]string{"-c", `umask 077 && exec "$@"`, "sh", d.Binary}, append(flags, d.Flags...)...)...)
 	if d.Rebooted {
 		d.Cmd = inNewBoot(d.Cmd)
 	}
