@@ -309,7 +309,7 @@ func (f *firewall) whole() (bool, error) {
 	return len(missing) == 0, nil
 }
 
-// again sets all that is to be in the table.
+// again sets the whole table, as it should be.
 func (f *firewall) again() error {
 	if err := f.read(); err != nil {
 		return err

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os/exec"
@@ -21,8 +22,8 @@ const tablePrefix = "cupola"
 // firewalldTable is the table of firewalld, which it alone may change.
 const firewalldTable = "firewalld"
 
-// closing is a chain of another program that drops what none of its rules
-// accepts. The kernel asks the chains of all programs: what ours accept is
+// closing is a chain of another program which drops packets that none of its
+// rules accepts. The kernel asks the chains of all programs: what ours accept is
 // dropped there all the same.
 type closing struct {
 	chain *nftables.Chain
@@ -51,6 +52,15 @@ func foreign(conn *nftables.Conn) (ruleset, error) {
 	return s, nil
 }
 
+// rules are those of a chain.
+func (s ruleset) rules(c *nftables.Chain) ([]*nftables.Rule, error) {
+	rules, err := s.conn.GetRules(c.Table, c)
+	if err != nil {
+		return nil, fmt.Errorf("list rules of %s %s: %w", c.Table.Name, c.Name, err)
+	}
+	return rules, nil
+}
+
 // gates are the chains that packets pass which come out of containers or go there.
 func (s ruleset) gates() (gates []*nftables.Chain) {
 	hooks := []nftables.ChainHook{*nftables.ChainHookInput, *nftables.ChainHookForward, *nftables.ChainHookOutput}
@@ -65,9 +75,9 @@ func (s ruleset) gates() (gates []*nftables.Chain) {
 // closings are the gates that drop what none of their rules accepts.
 func (s ruleset) closings() (found []closing, err error) {
 	for _, c := range s.gates() {
-		rules, err := s.conn.GetRules(c.Table, c)
+		rules, err := s.rules(c)
 		if err != nil {
-			return nil, fmt.Errorf("list rules of %s %s: %w", c.Table.Name, c.Name, err)
+			return nil, err
 		}
 		end, err := s.end(rules, 0)
 		if err != nil {
@@ -94,9 +104,9 @@ func (s ruleset) end(rules []*nftables.Rule, depth int) (*nftables.Rule, error) 
 			if i < 0 {
 				continue
 			}
-			below, err := s.conn.GetRules(r.Table, s.chains[i])
+			below, err := s.rules(s.chains[i])
 			if err != nil {
-				return nil, fmt.Errorf("list rules of %s %s: %w", r.Table.Name, target, err)
+				return nil, err
 			}
 			end, err := s.end(below, depth+1)
 			if err != nil {
@@ -156,22 +166,32 @@ func markOf(r *nftables.Rule) string {
 // accept what comes through containers' links and what goes there, since our own
 // table refuses what is not allowed. They come after all rules but the one that
 // drops everything, so what another program drops by name is still dropped. It
-// returns the chains that it changed.
-func (f *firewall) admit() (changed []string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	err = f.retry(func() error {
-		changed, err = f.admitAll()
-		return err
+// returns the chains that it changed, and whether firewalld drops those packets, which
+// must be asked instead.
+func (f *firewall) admit() (changed []string, refused bool, err error) {
+	err = f.withForeign(func(s ruleset) error {
+		runs, trusts, firewalldErr := s.firewalld(f.subnet)
+		refused = runs && !trusts && firewalldErr == nil
+		changed, err = f.admitAll(s)
+		return errors.Join(err, firewalldErr)
 	})
-	return changed, err
+	return changed, refused, err
 }
 
-func (f *firewall) admitAll() (changed []string, err error) {
-	s, err := foreign(f.conn)
-	if err != nil {
-		return nil, err
-	}
+// withForeign calls use with what others have in the kernel.
+func (f *firewall) withForeign(use func(ruleset) error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.retry(func() error {
+		s, err := foreign(f.conn)
+		if err != nil {
+			return err
+		}
+		return use(s)
+	})
+}
+
+func (f *firewall) admitAll(s ruleset) (changed []string, err error) {
 	closed, err := s.closings()
 	if err != nil {
 		return nil, err
@@ -213,9 +233,9 @@ func (f *firewall) open(c closing) {
 // marked are the rules of Networks in others' chains.
 func (s ruleset) marked() (found []*nftables.Rule, err error) {
 	for _, c := range s.gates() {
-		rules, err := s.conn.GetRules(c.Table, c)
+		rules, err := s.rules(c)
 		if err != nil {
-			return nil, fmt.Errorf("list rules of %s %s: %w", c.Table.Name, c.Name, err)
+			return nil, err
 		}
 		found = append(found, slices.DeleteFunc(rules, func(r *nftables.Rule) bool { return markOf(r) == "" })...)
 	}
@@ -243,7 +263,7 @@ func (f *firewall) withdraw() error {
 }
 
 // A zone of firewalld that accepts all is asked for a subnet by its own command:
-// firewalld makes its chains anew whenever it reads its configuration.
+// firewalld replaces its chains whenever it reads its configuration.
 const (
 	trustedZone   = "trusted"
 	addSource     = "--add-source="
@@ -259,9 +279,9 @@ func (s ruleset) firewalld(subnet netip.Prefix) (runs, trusts bool, err error) {
 			continue
 		}
 		runs = true
-		rules, err := s.conn.GetRules(c.Table, c)
+		rules, err := s.rules(c)
 		if err != nil {
-			return true, false, fmt.Errorf("list rules of %s: %w", firewalldTable, err)
+			return true, false, err
 		}
 		trusts = trusts || slices.ContainsFunc(rules, func(r *nftables.Rule) bool { return leads(r, subnet) })
 	}
@@ -287,13 +307,8 @@ func leads(r *nftables.Rule, subnet netip.Prefix) bool {
 
 // firewalld looks for firewalld, as ruleset.firewalld.
 func (f *firewall) firewalld() (runs, trusts bool, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	err = f.retry(func() error {
-		s, err := foreign(f.conn)
-		if err == nil {
-			runs, trusts, err = s.firewalld(f.subnet)
-		}
+	err = f.withForeign(func(s ruleset) error {
+		runs, trusts, err = s.firewalld(f.subnet)
 		return err
 	})
 	return runs, trusts, err

@@ -94,7 +94,7 @@ func Look() (Survey, error) {
 		return s, explain(err)
 	}
 	for _, t := range tables {
-		if strings.HasPrefix(t.Name, "cupola") {
+		if strings.HasPrefix(t.Name, tablePrefix) {
 			s.Tables = append(s.Tables, t.Name)
 		}
 	}

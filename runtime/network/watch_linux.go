@@ -50,11 +50,14 @@ func (n *Network) keep(ctx context.Context) error {
 	if restored && err == nil {
 		n.log.Warn("another program deleted the firewall rules of containers, which were set again", "table", n.cfg.Table)
 	}
-	changed, admitErr := n.filter.admit()
+	changed, refused, admitErr := n.filter.admit()
 	if len(changed) > 0 && admitErr == nil {
 		n.log.Info("another firewall dropped what containers send and get; a rule that accepts it was added", "chains", strings.Join(changed, ", "))
 	}
-	err = errors.Join(err, admitErr, n.askFirewalld(ctx), n.reconnect())
+	err = errors.Join(err, admitErr, n.reconnect())
+	if refused {
+		err = errors.Join(err, n.askFirewalld(ctx))
+	}
 	if n.forwards.Load() {
 		err = errors.Join(err, n.forward())
 	}
@@ -63,11 +66,7 @@ func (n *Network) keep(ctx context.Context) error {
 
 // askFirewalld has firewalld accept what comes out of containers.
 func (n *Network) askFirewalld(ctx context.Context) error {
-	runs, trusts, err := n.filter.firewalld()
-	switch {
-	case err != nil || !runs || trusts:
-		return err
-	case time.Now().Before(n.ask):
+	if time.Now().Before(n.ask) {
 		return n.refused
 	}
 	if n.refused = askFirewalld(ctx, addSource, n.cfg.Subnet); n.refused != nil {
