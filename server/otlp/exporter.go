@@ -37,8 +37,6 @@ type Config struct {
 	// Resource says what sends, by OpenTelemetry's names of attributes.
 	Resource map[string]string
 	Log      *slog.Logger
-	// Client sends; nil: a client without redirects.
-	Client *http.Client
 	// Interval is between two sendings of metrics; 0: a minute.
 	Interval time.Duration
 }
@@ -46,7 +44,8 @@ type Config struct {
 // Exporter sends metrics and spans. Its methods may be called at the same time.
 type Exporter struct {
 	Config
-	began time.Time
+	client *http.Client
+	began  time.Time
 
 	mu      sync.Mutex
 	spans   []message
@@ -57,13 +56,11 @@ type Exporter struct {
 
 // New makes an Exporter, which sends while it runs.
 func New(c Config) *Exporter {
-	if c.Client == nil {
-		c.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	}
 	if c.Interval == 0 {
 		c.Interval = metricInterval
 	}
-	return &Exporter{Config: c, began: time.Now(), failing: map[string]bool{}}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &Exporter{Config: c, client: client, began: time.Now(), failing: map[string]bool{}}
 }
 
 // Run sends until ctx ends, and then once more what there is. A collector that does
@@ -141,7 +138,7 @@ func (e *Exporter) send(ctx context.Context, path string, parts []message) error
 		req.Header[name] = values
 	}
 	req.Header.Set("Content-Type", "application/x-protobuf")
-	resp, err := e.Client.Do(req)
+	resp, err := e.client.Do(req)
 	if err != nil {
 		return e.withoutURL(err)
 	}

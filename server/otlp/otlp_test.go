@@ -140,7 +140,7 @@ func TestTracesAreContinued(t *testing.T) {
 		e := newExporter(t, c, test.sample, prometheus.NewRegistry())
 		h := http.Header{}
 		if test.header != "" {
-			h[Header] = []string{test.header}
+			h[header] = []string{test.header}
 		}
 		got := e.Begin(h)
 		if !test.sampled {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Header is the HTTP header of W3C's trace context, in Go's canonical spelling.
-const Header = "Traceparent"
+// header is the HTTP header of W3C's trace context, in Go's canonical spelling.
+const header = "Traceparent"
 
 // place is a place in a trace.
 type place struct {
@@ -18,12 +18,12 @@ type place struct {
 	span  [8]byte
 }
 
-// Begin samples a request with these headers, and returns the value of Header for
+// Begin samples a request with these headers, and returns the value of the header Traceparent for
 // what the request leads to: with the trace of its client if that one is sampled,
 // and with a new one for some of those that have none. "" is a request that is not
 // sampled.
 func (e *Exporter) Begin(h http.Header) string {
-	c, sampled, ok := parse(h[Header])
+	c, sampled, ok := parse(h[header])
 	switch {
 	case ok && sampled:
 	case ok || !e.chosen():
@@ -102,7 +102,7 @@ const (
 func (s Span) message() message {
 	own, _, _ := parse([]string{s.Trace})
 	m := message(nil).bytes(1, own.trace[:]).bytes(2, own.span[:])
-	if parent, _, ok := parse(s.Request[Header]); ok {
+	if parent, _, ok := parse(s.Request[header]); ok {
 		m = m.bytes(4, parent.span[:])
 	}
 	m = m.text(5, short(s.Name)).varint(6, kindServer).fixed(7, nano(s.Began)).fixed(8, nano(s.Ended))
