@@ -70,6 +70,13 @@ func (a *agent) wanted() bool {
 	return may && len(a.cell.instances) > 0
 }
 
+// isUsed reports whether pods are reached by the tunnel since they do not answer at their addresses.
+func (a *agent) isUsed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.by
+}
+
 // need notes that a connection needs the tunnel.
 func (a *agent) need() {
 	a.mu.Lock()

@@ -37,10 +37,7 @@ func (c *Cell) Dial(ctx context.Context, network, address string) (net.Conn, err
 	case cells.TunnelNever:
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	c.agent.mu.Lock()
-	by := c.agent.by
-	c.agent.mu.Unlock()
-	if by {
+	if c.agent.isUsed() {
 		conn, err := c.dialTunnel(ctx, address)
 		if errors.Is(err, tunnel.ErrDown) && ctx.Err() == nil {
 			if direct, directErr := c.dialDirect(ctx, network, address); directErr == nil {
@@ -111,13 +108,10 @@ const reachTime = 30 * time.Second
 
 // hasWay reports whether pods are connected to, as was seen lately.
 func (c *Cell) hasWay() bool {
-	c.agent.mu.Lock()
-	by := c.agent.by
-	c.agent.mu.Unlock()
 	switch {
 	case c.agent.mode == cells.TunnelNever:
 		return true
-	case by || c.agent.mode == cells.TunnelAlways:
+	case c.agent.mode == cells.TunnelAlways || c.agent.isUsed():
 		return time.Since(time.Unix(0, c.tunnelled.Load())) < provenTime
 	}
 	return c.provenAt(time.Now())
