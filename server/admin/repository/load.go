@@ -18,18 +18,13 @@ import (
 
 // Load writes the stream of a backup to w. What it wrote is worth nothing if it fails.
 func (r *Repository) Load(ctx context.Context, s Snapshot, identities []age.Identity, w io.Writer) error {
-	known, err := r.stored(ctx)
+	o, err := r.opener(ctx, s, identities)
 	if err != nil {
 		return err
 	}
-	unpack, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(chunkMax))
-	if err != nil {
-		return err
-	}
-	defer unpack.Close()
+	defer o.unpack.Close()
 	sum := sha256.New()
 	out := io.MultiWriter(w, sum)
-	o := opener{r, s, known, identities, unpack}
 	for _, c := range s.Chunks {
 		content, err := o.open(ctx, c)
 		if err != nil {
@@ -52,6 +47,19 @@ type opener struct {
 	known      map[string]storage.Object
 	identities []age.Identity
 	unpack     *zstd.Decoder
+}
+
+// opener looks for the chunks of a backup. Its unpack is to be closed.
+func (r *Repository) opener(ctx context.Context, s Snapshot, identities []age.Identity) (*opener, error) {
+	known, err := r.stored(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unpack, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(chunkMax))
+	if err != nil {
+		return nil, err
+	}
+	return &opener{r, s, known, identities, unpack}, nil
 }
 
 func (o *opener) open(ctx context.Context, c Chunk) ([]byte, error) {

@@ -7,14 +7,13 @@ import (
 	"sort"
 
 	"filippo.io/age"
-	"github.com/klauspost/compress/zstd"
 )
 
 // Stream reads the stream of a backup, from wherever it is sought to: only the chunks that are read
 // are fetched. Each is what its name says; that they are all, and in their order, only Load checks.
 type Stream struct {
 	ctx     context.Context
-	opener  opener
+	opener  *opener
 	starts  []int64 // of the chunks in the stream
 	at      int64
 	fetched int // the chunk that content is of; -1: none yet
@@ -23,15 +22,11 @@ type Stream struct {
 
 // Stream opens the stream of a backup. Close it.
 func (r *Repository) Stream(ctx context.Context, s Snapshot, identities []age.Identity) (*Stream, error) {
-	known, err := r.stored(ctx)
+	o, err := r.opener(ctx, s, identities)
 	if err != nil {
 		return nil, err
 	}
-	unpack, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(chunkMax))
-	if err != nil {
-		return nil, err
-	}
-	t := &Stream{ctx: ctx, opener: opener{r, s, known, identities, unpack}, fetched: -1}
+	t := &Stream{ctx: ctx, opener: o, fetched: -1}
 	var at int64
 	for _, c := range s.Chunks {
 		t.starts = append(t.starts, at)
