@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,11 +102,7 @@ func (r *restoreCmd) fetch(ctx context.Context, dir string, from *repository.Rep
 	if err != nil {
 		return i, err
 	}
-	latest := r.Backup
-	if latest == "" {
-		latest = "latest"
-	}
-	s, err := from.Find(ctx, latest)
+	s, err := from.Find(ctx, cmp.Or(r.Backup, "latest"))
 	if err != nil {
 		return i, err
 	}

@@ -146,8 +146,8 @@ func (m *move) place(ctx context.Context) error {
 	return m.assign(ctx, m.Client, "/v3/placement_pools/"+pools[i].GUID)
 }
 
-// pools are the pool that the space or the app has of its own, and that which holds where it has none: that of the app's space, or the
-// default one. They are empty where there is none. It notes which apps do not follow their space.
+// pools finds two pools: own is the one that the space or the app has, and none the one that it would use without: that of the app's space,
+// or the default one. Either is empty if there is none. It notes which apps do not follow their space.
 func (m *move) pools(all []poolView) (own, none poolView) {
 	m.pinned = map[string]string{}
 	for _, p := range all {

@@ -21,7 +21,7 @@ type PoolsCmd struct {
 	Update   poolUpdateCmd   `cmd:"" help:"Update a placement pool. It takes effect when apps restart."`
 	Delete   poolDeleteCmd   `cmd:"" aliases:"rm" help:"Delete a placement pool; its spaces use the default one, and its apps that of their space."`
 	Assign   poolAssignCmd   `cmd:"" help:"Assign a placement pool to a space, or to one app."`
-	Unassign poolUnassignCmd `cmd:"" help:"Let a space use the default placement pool, or an app that of its space."`
+	Unassign poolUnassignCmd `cmd:"" help:"Let a space use the default placement pool, or an app the one of its space."`
 }
 
 // poolView is a placement pool as the API shows it.
@@ -266,7 +266,7 @@ func (a spaceArg) find(e *command.Env, api *capi.Client) (string, error) {
 	return api.First(e.Ctx, "space "+a.Space+" in the org "+a.Org, "/v3/spaces?organization_guids="+org+"&names="+url.QueryEscape(a.Space))
 }
 
-// placedArg names what has a pool, or is to: a space, or one of its apps.
+// placedArg names a space, or one of its apps: either can have a pool.
 type placedArg struct {
 	spaceArg
 	App string `arg:"" optional:"" help:"The app; by default all of the space that have no placement pool of their own." placeholder:"APP"`
