@@ -5,10 +5,11 @@ import "cupola/store/cf"
 // DataInstances are the service instances that the built-in broker has.
 var DataInstances = &Table[cf.DataInstance]{
 	name: "data_instances", singular: "Data instance",
-	columns: "guid, created_at, updated_at, service, plan, request, secret, state, fault",
+	columns: "guid, created_at, updated_at, service, plan, request, secret, state, fault, definition, next, upgrade",
 	fields: func(v *cf.DataInstance, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
-			&v.Service, &v.Plan, &v.Request, sealedColumn{k, &v.Secret}, &v.State, &v.Fault}
+			&v.Service, &v.Plan, &v.Request, sealedColumn{k, &v.Secret}, &v.State, &v.Fault,
+			sealedColumn{k, &v.Definition}, sealedColumn{k, &v.Next}, &v.Upgrade}
 	},
 	resource: func(v *cf.DataInstance) *cf.Resource { return &v.Resource },
 	filters:  map[string]string{"guids": "data_instances.guid", "states": "state"},

@@ -40,9 +40,8 @@ type Daemon struct {
 	Offsite *offsite.Keeper
 	Disk    *disk.Keeper
 	Support *support.Source
-	// DataServices are what the built-in service broker offers.
-	DataServices []string
-	Log          *slog.Logger
+	Offer   databroker.Offer // of the built-in service broker
+	Log     *slog.Logger
 }
 
 func (d *Daemon) stacks() *stack.Library { return d.Stacks }
@@ -73,7 +72,7 @@ func (d *Daemon) backup() *backup.Maker {
 }
 
 func (d *Daemon) dataServices() databroker.Status {
-	return databroker.Status{Store: d.Store, Volumes: d.Volumes, HasFile: d.Stacks.HasServiceFile, Offered: d.DataServices, Log: d.Log}
+	return databroker.Status{Store: d.Store, Volumes: d.Volumes, HasFile: d.Stacks.HasServiceFile, Offer: d.Offer, Log: d.Log}
 }
 
 // Start does in a group, until live ends, what no operator needs to ask for: it

@@ -11,17 +11,22 @@ import (
 )
 
 // CheckServices asks the running daemon of a data directory for services of the built-in
-// broker that it offers and that are not prepared. It returns no result if there are none,
+// broker that it does not offer since their file is wrong, and for those that are not prepared. It returns no result if there are none,
 // or if no daemon answers.
-func CheckServices(ctx context.Context, dataDir string) []doctor.Result {
+func CheckServices(ctx context.Context, dataDir string) (all []doctor.Result) {
 	report, err := call[databroker.Report](ctx, dataDir, BrokerStatus.path(), None{}, func(steps.Step) {})
 	if err != nil {
 		return nil
 	}
+	for _, f := range report.Files {
+		if f.Fault != "" {
+			all = append(all, doctor.Result{Name: "services", Level: doctor.Warn, Detail: f.Fault, Fix: "sudo cupola broker check " + f.File + "   # and restart the daemon once it is right"})
+		}
+	}
 	missing := report.Unprepared()
 	if len(missing) == 0 {
-		return nil
+		return all
 	}
-	return []doctor.Result{{Name: "services", Level: doctor.Warn, Fix: databroker.PrepareCommand(missing...) + datadir.Flag(dataDir),
-		Detail: "services of --data-services whose programs the stack " + databroker.Stack + " lacks: " + strings.Join(missing, ", ")}}
+	return append(all, doctor.Result{Name: "services", Level: doctor.Warn, Fix: databroker.PrepareCommand(missing...) + datadir.Flag(dataDir),
+		Detail: "services of --data-services whose programs the stack " + databroker.Stack + " lacks: " + strings.Join(missing, ", ")})
 }

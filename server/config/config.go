@@ -62,7 +62,7 @@ type Config struct {
 	AdminPassword    string         `help:"Admin password; generated once by default." env:"CUPOLA_ADMIN_PASSWORD" placeholder:"PASSWORD"`
 	PasswordPolicy   map[string]int `help:"Policy for new passwords: min-length, upper, lower, digits and special, like min-length=12,digits=1." mapsep:"," env:"CUPOLA_PASSWORD_POLICY" placeholder:"NAME=N,…"`
 	AllowLoopback    bool           `help:"Allow syslog drains, route services, image registries and space-scoped brokers at this machine's own addresses. Services there may trust any local connection." env:"CUPOLA_ALLOW_LOOPBACK"`
-	DataServices     []string       `name:"data-services" help:"Services of the built-in broker: postgres, mysql, redis, nats, rabbitmq, smtp, files; disabled by default. Requires the stack that 'cupola broker prepare' builds." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
+	DataServices     []string       `name:"data-services" help:"Services of the built-in broker: postgres, mysql, redis, nats, rabbitmq, smtp, files; and files or directories of your own services, like /etc/cupola/services. Disabled by default. The built-in ones require the stack that 'cupola broker prepare' builds." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
 	ServiceBackups   int            `help:"Number of backups to keep of each instance of the built-in broker; the oldest ones beyond it are deleted." default:"7" env:"CUPOLA_SERVICE_BACKUPS" placeholder:"N"`
 	Backups          offsite.Flags  `embed:""`
 	DiskLowWater     string         `help:"Free space of the data directory's disk below which the daemon deletes caches, the longest unused first: a part like 5%, a size like 10G, or 'off'; by default 5%, at most 10G." env:"CUPOLA_DISK_LOW_WATER" placeholder:"SIZE"`
@@ -268,11 +268,7 @@ func (c *Config) checkPreloads() error {
 }
 
 func (c *Config) checkServices() (err error) {
-	for _, name := range c.DataServices {
-		if !slices.Contains(databroker.Names(), name) {
-			err = errors.Join(err, fmt.Errorf("invalid --data-services %q: give some of %s", name, strings.Join(databroker.Names(), ", ")))
-		}
-	}
+	err = databroker.CheckNames(c.DataServices)
 	if c.None && len(c.DataServices) > 0 {
 		err = errors.Join(err, errors.New("invalid --data-services: services of the built-in broker run on this machine alone, and --cells none has no containers there: leave one of both out"))
 	}

@@ -192,6 +192,9 @@ func (b *broker) revoke(ctx context.Context, i *cf.DataInstance, n *cf.DataBindi
 		return err
 	}
 	defer release()
+	if i.Upgrade != cf.UpgradeNone {
+		return errBusy
+	}
 	if s, _, _ := known(i); s.engine != nil && i.State == cf.DataReady {
 		if err := b.insist(ctx, i, s.engine.revoke(user(n.GUID))); err != nil {
 			return err

@@ -28,8 +28,8 @@ type Volumes interface {
 
 // Config is what a broker is made of.
 type Config struct {
-	Store    *store.Store
-	Services []string // what is offered, of Names
+	Store *store.Store
+	Offer Offer // the services
 	// Username and Password are what the platform has to know.
 	Username, Password string
 	Volumes            Volumes
@@ -38,6 +38,8 @@ type Config struct {
 	Attach func(ctx context.Context, containerGUID string, args ...string) (io.ReadWriteCloser, error)
 	// Containers lists what runs, and what is on its way out.
 	Containers func() []lrp.ContainerStatus
+	// Pull brings the image of a service file into the cache.
+	Pull func(ctx context.Context, reference string, as cf.Credential) (Image, error)
 	// HasFile reports whether the stack is here and has a file that matches a pattern.
 	HasFile func(pattern string) bool
 	// Content is a directory for the content of service instances that are to be made of it.

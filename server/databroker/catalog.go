@@ -1,6 +1,7 @@
 package databroker
 
 import (
+	"cmp"
 	"slices"
 
 	"cupola/store/cf"
@@ -11,6 +12,7 @@ type service struct {
 	name, description, display string
 	tags                       []string
 	port                       uint16
+	morePorts                  []uint16
 	plans                      []plan
 	engine                     engine // nil: the volume itself is offered
 	software                   software
@@ -19,6 +21,7 @@ type service struct {
 	ending     string // of the name of a backup's file, for the programs that read it
 	// sameVersion: a restore needs a backup of the same version, not of an earlier one.
 	sameVersion bool
+	version     string // of an operator's service file; "" of a service that is built in
 }
 
 // plan is how large an instance is.
@@ -51,10 +54,10 @@ func Names() (names []string) {
 // FileEnding is what a backup's file of a service is called by the programs that read it.
 func (*Service) FileEnding(name string) string {
 	s, _ := serviceOf(name)
-	return s.ending
+	return cmp.Or(s.ending, "backup")
 }
 
-// serviceOf finds a service by its name.
+// serviceOf finds a built-in service by its name.
 func serviceOf(name string) (service, bool) {
 	all := services()
 	i := slices.IndexFunc(all, func(s service) bool { return s.name == name })
@@ -72,8 +75,15 @@ func (s service) plan(name string) (plan, bool) {
 	return s.plans[i], true
 }
 
-// The catalog's IDs: unique in the platform, and the same for ever.
-func (s service) id() string           { return "cupola-" + s.name }
+// The catalog's IDs: unique in the platform, and the same for ever. A file's are never those of a
+// service that a later cupola has built in.
+func (s service) id() string {
+	if s.version != "" {
+		return "cupola-file-" + s.name
+	}
+	return "cupola-" + s.name
+}
+
 func (s service) planID(p plan) string { return s.id() + "-" + p.name }
 
 // find finds the service and the plan that the catalog has these IDs for.
@@ -91,9 +101,12 @@ func (b *broker) find(serviceID, planID string) (service, plan, bool) {
 // offered are the services that the operator wants.
 func (b *broker) offered() (list []service) {
 	for _, s := range services() {
-		if slices.Contains(b.Services, s.name) {
+		if slices.Contains(b.Offer.Names, s.name) {
 			list = append(list, s)
 		}
+	}
+	for _, f := range b.Offer.Files {
+		list = append(list, customService(f))
 	}
 	return list
 }
@@ -109,7 +122,11 @@ func (b *broker) catalog() answer {
 			"instances_retrievable": true, "bindings_retrievable": true, "metadata": object{"displayName": s.display}}
 		var all []object
 		for _, p := range s.plans {
-			all = append(all, object{"id": s.planID(p), "name": p.name, "description": p.description, "free": true, "binding_rotatable": true})
+			one := object{"id": s.planID(p), "name": p.name, "description": p.description, "free": true, "binding_rotatable": true}
+			if s.version != "" {
+				one["maintenance_info"] = object{"version": s.version, "description": "restarts with the image and the settings of the operator's file"}
+			}
+			all = append(all, one)
 		}
 		o["plans"] = all
 		if s.engine == nil {
@@ -123,6 +140,9 @@ func (b *broker) catalog() answer {
 // known finds what a row is an instance of.
 func known(i *cf.DataInstance) (service, plan, bool) {
 	s, ok := serviceOf(i.Service)
+	if i.Definition != "" {
+		s, ok = customOf(i)
+	}
 	if !ok {
 		return s, plan{}, false
 	}

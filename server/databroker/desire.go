@@ -46,38 +46,60 @@ func host(instanceGUID string) string { return strings.ToLower(instanceGUID) + "
 // desired is what runs for an instance; false: nothing does.
 func desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	s, p, ok := known(i)
-	if !ok || s.engine == nil || i.State != cf.DataMaking && i.State != cf.DataReady {
+	if !ok || s.engine == nil || i.State != cf.DataMaking && i.State != cf.DataReady || i.Upgrade == cf.UpgradeStopping {
 		return lrp.Desired{}, false
 	}
-	const cpuWeight, rootMB = 10, 128
-	script := s.engine.script(p)
+	var run lrp.RunInfo
+	check := lrp.Check{Type: lrp.CheckPort, Port: s.port}
+	switch e := s.engine.(type) {
+	case builtIn:
+		run = runBuiltIn(e, i, p)
+	case custom:
+		run, check = e.run(p), e.check()
+	}
+	const cpuWeight = 10
+	check.InvocationTimeout, check.Failures = 10*time.Second, 3
+	run.Checks, run.StartTimeout = lrp.CheckDefinition{Liveness: []lrp.Check{check}}, startTime(i, startTimeout)
+	run.MemoryMB, run.CPUWeight, run.LogRateLimitByte, run.Ports = p.memoryMB, cpuWeight, -1, s.ports()
+	run.PolicyGroup, run.Log = i.GUID, lrp.LogTarget{GUID: i.GUID, Source: "SERVICE/" + strings.ToUpper(s.name)}
+	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: run}, true
+}
+
+// runBuiltIn is what the container of a built-in service runs, and on what.
+func runBuiltIn(e builtIn, i *cf.DataInstance, p plan) lrp.RunInfo {
+	const rootMB = 128
+	script := e.script(p)
 	if i.State == cf.DataMaking && parametersIn(i).Content != "" {
-		script = s.engine.disownFiles() + "\n" + script
+		script = e.disownFiles() + "\n" + script
 	}
 	run := lrp.Run{Path: "/bin/sh", Args: []string{"-c", script}, Dir: data}
-	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: lrp.RunInfo{
-		RootFS: "preloaded:" + Stack, Action: run.Action(),
-		Env:    append([]lrp.EnvVar{{Name: "PATH", Value: "/usr/local/bin:/usr/bin:/bin"}, {Name: "LANG", Value: "C.UTF-8"}}, s.engine.env(i)...),
-		Checks: lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: s.port, InvocationTimeout: 10 * time.Second, Failures: 3}}}, StartTimeout: startTime(i, startTimeout),
-		MemoryMB: p.memoryMB, DiskMB: rootMB, CPUWeight: cpuWeight, LogRateLimitByte: -1, Ports: []uint16{s.port},
-		Volumes:     []lrp.Volume{{Name: i.GUID, Path: data, Exclusive: true}},
-		PolicyGroup: i.GUID, Log: lrp.LogTarget{GUID: i.GUID, Source: "SERVICE/" + strings.ToUpper(s.name)},
-	}}, true
+	return lrp.RunInfo{RootFS: "preloaded:" + Stack, Action: run.Action(), DiskMB: rootMB,
+		Env: append(baseEnv(), e.env(i)...), Volumes: []lrp.Volume{{Name: i.GUID, Path: data, Exclusive: true}}}
 }
+
+func baseEnv() []lrp.EnvVar {
+	return []lrp.EnvVar{{Name: "PATH", Value: "/usr/local/bin:/usr/bin:/bin"}, {Name: "LANG", Value: "C.UTF-8"}}
+}
+
+// ports are what apps may connect to.
+func (s service) ports() []uint16 { return append([]uint16{s.port}, s.morePorts...) }
 
 // processGUID names what runs of a service instance.
 func processGUID(instanceGUID string) string { return "cupola-service-" + instanceGUID }
 
 // policies let the apps that instances are bound to connect to them.
 func policies(instances []*cf.DataInstance, bindings []*cf.DataBinding) (list []lrp.NetworkPolicy) {
-	ports := map[string]uint16{}
+	ports := map[string][]uint16{}
 	for _, i := range instances {
-		if s, _, ok := known(i); ok {
-			ports[i.GUID] = s.port
+		if s, _, ok := known(i); ok && s.engine != nil {
+			ports[i.GUID] = s.ports()
 		}
 	}
 	for _, b := range bindings {
-		if port := ports[b.InstanceGUID]; port != 0 && b.AppGUID != "" && b.State != cf.DataDeleting {
+		if b.AppGUID == "" || b.State == cf.DataDeleting {
+			continue
+		}
+		for _, port := range ports[b.InstanceGUID] {
 			list = append(list, lrp.NetworkPolicy{Source: b.AppGUID, Destination: b.InstanceGUID, Protocol: "tcp", FirstPort: port, LastPort: port})
 		}
 	}

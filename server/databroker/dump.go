@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -34,7 +35,11 @@ func (s *Service) Used(instanceGUID string) (int64, error) {
 	if s == nil {
 		return 0, errOff
 	}
-	return s.broker.Volumes.Used(instanceGUID)
+	used, err := s.broker.Volumes.Used(instanceGUID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // of a service that keeps no files
+	}
+	return used, err
 }
 
 // Dump writes the content of an instance as of one moment, and returns the version of
@@ -48,10 +53,14 @@ func (s *Service) Dump(ctx context.Context, instanceGUID string, w io.Writer) (v
 		return "", err
 	}
 	svc, _, _ := known(i)
-	if svc.engine == nil {
+	switch {
+	case svc.engine == nil:
 		return "", s.broker.Volumes.Save(ctx, i.GUID, holdTime, w)
+	case svc.engine.dump() == "":
+		return "", fmt.Errorf("%s has no backup command: its operator adds 'backup' to the service's file", svc.name)
 	}
-	return s.broker.dump(ctx, i, svc.engine, w)
+	version, err = s.broker.dump(ctx, i, svc.engine, w)
+	return version, svc.withhold(err, "")
 }
 
 // Load replaces the content of an instance by what Dump wrote, with the version that it
@@ -77,8 +86,11 @@ func (s *Service) Load(ctx context.Context, instanceGUID, version string, conten
 		}
 		return err
 	}
+	if svc.engine.load() == "" {
+		return fmt.Errorf("%s has no restore command: its operator adds 'restore' to the service's file", svc.name)
+	}
 	if err := s.broker.load(ctx, i, svc, version, content); err != nil {
-		return err
+		return svc.withhold(err, "")
 	}
 	return s.broker.answers(ctx, i, svc.engine)
 }

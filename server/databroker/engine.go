@@ -8,12 +8,9 @@ import (
 	"cupola/store/cf"
 )
 
-// engine runs and manages one kind of server. Statements are what its client reads; they
-// may be repeated.
+// engine manages one kind of server. Statements are what its client reads; they
+// may be repeated. "" has nothing to do but to wait until the server runs.
 type engine interface {
-	// script is a program of the shell, which starts in the volume.
-	script(plan) string
-	env(*cf.DataInstance) []lrp.EnvVar
 	// client is a command of the shell that does the statements it reads, says
 	// done and ends.
 	client() string
@@ -30,7 +27,14 @@ type engine interface {
 	// then the content is as before. Commands of a load may end the database.
 	dump() string
 	load() string
+}
 
+// builtIn is an engine whose programs are in the stack of services.
+type builtIn interface {
+	engine
+	// script is a program of the shell, which starts in the volume.
+	script(plan) string
+	env(*cf.DataInstance) []lrp.EnvVar
 	// disownFiles is commands of the shell that delete, from a copy of the volume of another
 	// instance, what is only that one's: users and points in time. disownUsers are statements that delete the users
 	// which are not in files; "" for none. Both may be repeated.

@@ -44,6 +44,10 @@ func (b *broker) execute(ctx context.Context, i *cf.DataInstance, statements str
 	if !ok || s.engine == nil {
 		return fmt.Errorf("%s has no database", i.Service)
 	}
+	if statements == "" {
+		_, err := b.container(ctx, i)
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, statementsT)
 	defer cancel()
 	var said string
@@ -57,7 +61,7 @@ func (b *broker) execute(ctx context.Context, i *cf.DataInstance, statements str
 	refused := s.complaint(said)
 	switch {
 	case refused != "":
-		return errors.New("the database refused: " + refused)
+		return s.withhold(errors.New("the database refused: "+refused), statements)
 	case strings.Contains(said, done):
 		return nil
 	case err == nil:

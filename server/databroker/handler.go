@@ -31,6 +31,7 @@ const (
 	asyncRequired errorCode = "AsyncRequired"
 	concurrency   errorCode = "ConcurrencyError"
 	requiresApp   errorCode = "RequiresApp"
+	otherVersion  errorCode = "MaintenanceInfoConflict"
 )
 
 // refusal is an error that the platform sees.
@@ -117,12 +118,15 @@ func write(w http.ResponseWriter, a answer) {
 
 // request is the body of a request to make or change something.
 type request struct {
-	ServiceID    string         `json:"service_id"`
-	PlanID       string         `json:"plan_id"`
-	OrgGUID      string         `json:"organization_guid,omitempty"`
-	SpaceGUID    string         `json:"space_guid,omitempty"`
-	Parameters   map[string]any `json:"parameters,omitempty"`
-	AppGUID      string         `json:"app_guid,omitempty"` // older than bind_resource
+	ServiceID   string         `json:"service_id"`
+	PlanID      string         `json:"plan_id"`
+	OrgGUID     string         `json:"organization_guid,omitempty"`
+	SpaceGUID   string         `json:"space_guid,omitempty"`
+	Parameters  map[string]any `json:"parameters,omitempty"`
+	AppGUID     string         `json:"app_guid,omitempty"` // older than bind_resource
+	Maintenance *struct {
+		Version string `json:"version"`
+	} `json:"maintenance_info,omitempty"`
 	BindResource *struct {
 		AppGUID string `json:"app_guid"`
 		Route   string `json:"route"`

@@ -31,7 +31,7 @@ func (b *broker) provision(r *http.Request) (a answer, err error) {
 	case !b.prepared(s):
 		return a, refuse(http.StatusBadRequest, "%s is not prepared: an operator adds it to the stack %q with '%s'", s.name, Stack, PrepareCommand(s.name))
 	}
-	if err := acceptsAsync(r); err != nil {
+	if err := errors.Join(acceptsAsync(r), s.checkVersion(q)); err != nil {
 		return a, err
 	}
 	want, err := s.parametersOf(q)
@@ -53,7 +53,7 @@ func (b *broker) provision(r *http.Request) (a answer, err error) {
 			return err
 		}
 		a = answer{http.StatusAccepted, object{"operation": "provision"}}
-		return store.DataInstances.Insert(tx, &cf.DataInstance{Resource: cf.Resource{GUID: guid}, Service: s.name, Plan: p.name, Request: q.text(), Secret: rand.Text(), State: cf.DataNew})
+		return store.DataInstances.Insert(tx, &cf.DataInstance{Resource: cf.Resource{GUID: guid}, Service: s.name, Plan: p.name, Request: q.text(), Secret: rand.Text(), State: cf.DataNew, Definition: s.definition()})
 	})
 	return a, err
 }
@@ -71,7 +71,7 @@ func provisioned(i *cf.DataInstance, q request) (answer, error) {
 	return answer{http.StatusAccepted, object{"operation": "provision"}}, nil
 }
 
-// update enables or disables point-in-time recovery. No offering says that its plans can be changed.
+// update enables or disables point-in-time recovery, or upgrades an instance of a service file. No offering says that its plans can be changed.
 func (b *broker) update(r *http.Request) (a answer, err error) {
 	q, err := decode(r)
 	if err != nil {
@@ -90,6 +90,9 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 	s.name = i.Service // also of a service that this cupola does not have any longer
 	if q.PlanID != "" && q.PlanID != s.planID(plan{name: i.Plan}) {
 		return a, refuse(http.StatusUnprocessableEntity, "an instance keeps its plan")
+	}
+	if i.Definition != "" && q.Maintenance != nil && len(q.Parameters) == 0 {
+		return b.upgrade(r, i, q)
 	}
 	want, err := s.parametersOf(q)
 	switch {
@@ -179,9 +182,9 @@ func operation(i *cf.DataInstance) answer {
 	switch {
 	case i == nil:
 		return gone()
-	case i.State == cf.DataReady:
+	case i.State == cf.DataReady && i.Fault == "":
 		return answer{http.StatusOK, object{"state": "succeeded"}}
-	case i.State == cf.DataFailed:
+	case i.State == cf.DataReady || i.State == cf.DataFailed:
 		return answer{http.StatusOK, object{"state": "failed", "description": i.Fault}}
 	}
 	return answer{http.StatusOK, object{"state": "in progress"}}

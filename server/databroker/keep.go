@@ -93,6 +93,9 @@ func (k *keeper) move(ctx context.Context, i *cf.DataInstance) error {
 	case cf.DataNew:
 		return k.makeVolume(ctx, i)
 	case cf.DataMaking:
+		if i.Upgrade != cf.UpgradeNone {
+			return k.moveUpgrade(ctx, i)
+		}
 		return k.make(ctx, i)
 	}
 	return k.remove(ctx, i)
@@ -104,7 +107,13 @@ func (k *keeper) makeVolume(ctx context.Context, i *cf.DataInstance) error {
 	if !ok {
 		return k.become(ctx, i, cf.DataFailed, "this cupola has no such service or plan")
 	}
-	if err := k.Volumes.Create(i.GUID, volumeOf(s, p)); err != nil {
+	if err := k.pullFirst(ctx, i); err != nil {
+		if ctx.Err() == nil {
+			err = errors.Join(err, k.become(ctx, i, cf.DataFailed, err.Error()))
+		}
+		return err
+	}
+	if err := k.createVolume(i, s, p); err != nil {
 		return errors.Join(err, k.become(ctx, i, cf.DataFailed, "there is no room for its volume"))
 	}
 	if err := k.fill(ctx, i); err != nil {
@@ -114,6 +123,14 @@ func (k *keeper) makeVolume(ctx context.Context, i *cf.DataInstance) error {
 		return err
 	}
 	return errors.Join(k.become(ctx, i, cf.DataMaking, ""), k.dropContent(i.GUID))
+}
+
+// createVolume creates the volume of an instance, if it is to have one and has none.
+func (k *keeper) createVolume(i *cf.DataInstance, s service, p plan) error {
+	if p.volumeBytes == 0 {
+		return nil
+	}
+	return k.Volumes.Create(i.GUID, volumeOf(s, p))
 }
 
 // fill gives a volume what its instance is restored from, if it is.
@@ -139,7 +156,7 @@ func volumeOf(s service, p plan) volume.Spec {
 // has none yet, or need not have one any longer.
 func Volume(i *cf.DataInstance) (volume.Spec, bool) {
 	s, p, ok := known(i)
-	if !ok || i.State != cf.DataMaking && i.State != cf.DataReady {
+	if !ok || p.volumeBytes == 0 || i.State != cf.DataMaking && i.State != cf.DataReady {
 		return volume.Spec{}, false
 	}
 	return volumeOf(s, p), true
@@ -165,8 +182,8 @@ func (k *keeper) setUp(ctx context.Context, i *cf.DataInstance) error {
 	}
 	err := k.execute(ctx, i, s.engine.setUp())
 	want := parametersIn(i)
-	if users := s.engine.disownUsers(); err == nil && want.restored() && users != "" {
-		err = k.execute(ctx, i, users)
+	if e, ok := s.engine.(builtIn); ok && err == nil && want.restored() && e.disownUsers() != "" {
+		err = k.execute(ctx, i, e.disownUsers())
 	}
 	if err == nil && want.Recovery != nil && *want.Recovery {
 		err = k.setRecovery(ctx, i, true)
@@ -193,33 +210,39 @@ func (k *keeper) why(ctx context.Context, i *cf.DataInstance, last error) string
 
 // become writes an instance's next state, unless it is another by now.
 func (k *keeper) become(ctx context.Context, i *cf.DataInstance, next cf.DataState, fault string) error {
+	return k.change(ctx, i, func(now *cf.DataInstance) { now.State, now.Fault = next, fault })
+}
+
+// change changes the row of an instance, unless its state is another one by now.
+func (k *keeper) change(ctx context.Context, i *cf.DataInstance, do func(*cf.DataInstance)) error {
 	return k.Store.Write(ctx, func(tx *store.Tx) error {
 		now, err := named(tx, store.DataInstances, i.GUID)
 		if err != nil || now == nil || now.State != i.State {
 			return err
 		}
-		now.State, now.Fault = next, fault
+		do(now)
 		return store.DataInstances.Update(tx, now)
 	})
 }
 
+// stopped reports whether the container of an instance is gone.
+func (k *keeper) stopped(ctx context.Context, i *cf.DataInstance) (gone bool, err error) {
+	process := processGUID(i.GUID)
+	if slices.ContainsFunc(k.Containers(), func(c lrp.ContainerStatus) bool { return c.ProcessGUID == process }) {
+		return false, nil
+	}
+	err = k.Store.Read(ctx, func(tx *store.Tx) error {
+		rows, err := store.ActualLRPs.By(tx, "process_guids", process)
+		gone = len(rows) == 0
+		return err
+	})
+	return gone && err == nil, err
+}
+
 // remove deletes what an instance has once its container is gone, the row last.
 func (k *keeper) remove(ctx context.Context, i *cf.DataInstance) error {
-	process := processGUID(i.GUID)
-	runs := slices.ContainsFunc(k.Containers(), func(c lrp.ContainerStatus) bool { return c.ProcessGUID == process })
-	if !runs {
-		var rows []*lrp.Actual
-		err := k.Store.Read(ctx, func(tx *store.Tx) (err error) {
-			rows, err = store.ActualLRPs.By(tx, "process_guids", process)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		runs = len(rows) > 0
-	}
-	if runs {
-		return nil
+	if gone, err := k.stopped(ctx, i); err != nil || !gone {
+		return err
 	}
 	if err := errors.Join(k.Volumes.Remove(i.GUID), k.dropContent(i.GUID)); err != nil {
 		return err

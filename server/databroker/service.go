@@ -43,8 +43,11 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	s := &Service{broker: newBroker(c), guid: row.GUID, listener: l, prepared: Prepared(c.HasFile)}
-	if missing := Missing(c.Services, c.HasFile); len(missing) > 0 {
+	if missing := Missing(c.Offer.Names, c.HasFile); len(missing) > 0 {
 		s.broker.Log.WarnContext(ctx, "services of --data-services are not prepared", "services", strings.Join(missing, ","), "fix", PrepareCommand(missing...))
+	}
+	for _, fault := range c.Offer.Faults {
+		s.broker.Log.ErrorContext(ctx, "service file of --data-services is not offered", "err", fault)
 	}
 	return s, nil
 }

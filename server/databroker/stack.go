@@ -87,4 +87,7 @@ func PrepareCommand(names ...string) string {
 }
 
 // prepared reports whether instances of a service can run.
-func (b *broker) prepared(s service) bool { return s.engine == nil || b.HasFile(s.software.program) }
+func (b *broker) prepared(s service) bool {
+	_, needsStack := s.engine.(builtIn)
+	return !needsStack || b.HasFile(s.software.program)
+}

@@ -23,7 +23,7 @@ type Status struct {
 	Store   *store.Store
 	Volumes *volume.Store
 	HasFile func(pattern string) bool // of the services' stack
-	Offered []string                  // what the running daemon offers; nil if none runs
+	Offer   Offer                     // what the running daemon offers; empty if none runs
 	Log     *slog.Logger
 }
 
@@ -34,9 +34,18 @@ type ServiceStatus struct {
 	Prepared bool // the stack has its programs, or it needs none
 }
 
+// FileStatus describes an operator's service file that the running daemon read.
+type FileStatus struct {
+	File    string
+	Service string // "" of one with a fault
+	Version string
+	Fault   string
+}
+
 // Report is what 'cupola broker status' shows.
 type Report struct {
 	Services  []ServiceStatus
+	Files     []FileStatus `json:",omitempty"`
 	Instances []InstanceStatus
 }
 
@@ -44,8 +53,9 @@ type Report struct {
 func (s Status) Report(ctx context.Context) (r Report, err error) {
 	missing := Missing(Names(), s.HasFile)
 	for _, name := range Names() {
-		r.Services = append(r.Services, ServiceStatus{name, slices.Contains(s.Offered, name), !slices.Contains(missing, name)})
+		r.Services = append(r.Services, ServiceStatus{name, slices.Contains(s.Offer.Names, name), !slices.Contains(missing, name)})
 	}
+	r.Files = s.Offer.status()
 	r.Instances, err = s.instances(ctx)
 	return r, err
 }

@@ -47,6 +47,7 @@ type Loops struct {
 	Brokers    *broker.Loop
 	Calls      *outbound.Caller
 	DataBroker *databroker.Service // the built-in service broker; nil where it is off
+	Offer      databroker.Offer    // its services
 	Backups    *databackup.Loop    // of its instances
 	Ingress    *ingress.Ingress
 	Reach      *reach.Reach
@@ -126,13 +127,21 @@ func (l *Loops) stackVersion() func(stack string) string {
 func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
 	x := l.Executor
 	if len(x.DataServices) > 0 {
-		l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Services: x.DataServices, Volumes: x.Volumes,
+		l.Offer = databroker.Load(x.DataServices)
+		l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Offer: l.Offer, Pull: l.pullImage, Volumes: x.Volumes,
 			Attach: x.Cell.Attach, Containers: x.Cell.Containers, Content: x.Dir.ServiceContents(), HasFile: x.Stacks.HasServiceFile, Temp: l.unnamedFile, Log: x.Log})
 		offer := x.Stacks.Offered
 		x.Stacks.Offered = func() { offer(); l.DataBroker.Refresh(context.WithoutCancel(ctx)) }
 	}
 	l.Backups = databackup.New(databackup.Config{Store: x.Store, Blobs: x.Blobs, Data: l.DataBroker, Dir: x.Dir.Path(), Keep: func() int { return x.Current.Get().ServiceBackups }, Log: x.Log})
 	return err
+}
+
+// pullImage pulls the image of an operator's service file.
+func (l *Loops) pullImage(ctx context.Context, reference string, as cf.Credential) (databroker.Image, error) {
+	got, err := l.Executor.Images.Pull(ctx, reconcile.ImagePull{Reference: reference, Credential: as, Say: func(string) {}})
+	m := got.Metadata
+	return databroker.Image{Reference: got.Reference, User: m.User, Directory: m.Workdir, Entrypoint: m.Entrypoint, Cmd: m.Cmd, Env: got.Env}, err
 }
 
 // unnamedFile makes a file that is gone once it is closed.

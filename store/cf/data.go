@@ -22,8 +22,24 @@ type DataInstance struct {
 	Request string // what was asked for, to tell the same from another
 	Secret  string // of the broker's own access; sealed at rest
 	State   DataState
-	Fault   string // why it is DataFailed
+	Fault   string // why it is DataFailed; of one that is ready, why its upgrade failed
+
+	// Definition is what an instance of an operator's service file is made of, in JSON; "" of
+	// the built-in services. Next is what it is upgraded to. Both are sealed at rest.
+	Definition, Next string
+	Upgrade          UpgradeState
 }
+
+// UpgradeState says how far the upgrade of a DataInstance is that is DataMaking.
+type UpgradeState string
+
+// The states of an upgrade, in their order.
+const (
+	UpgradeNone     UpgradeState = ""
+	UpgradePulling  UpgradeState = "pulling"  // the next image; the old container runs
+	UpgradeStopping UpgradeState = "stopping" // the old container
+	UpgradeStarting UpgradeState = "starting" // the new one
+)
 
 // DataBinding is who may use a DataInstance.
 type DataBinding struct {

@@ -2,7 +2,9 @@ package stacks
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -10,6 +12,7 @@ import (
 	"cupola/server/admin"
 	"cupola/server/admin/stack"
 	"cupola/server/databroker"
+	"cupola/server/databroker/servicefile"
 	"cupola/server/datadir"
 )
 
@@ -17,6 +20,7 @@ import (
 type BrokerCmd struct {
 	Prepare brokerPrepareCmd `cmd:"" `
 	Status  brokerStatusCmd  `cmd:""`
+	Check   brokerCheckCmd   `cmd:"" help:"Check files of your own services, which 'serve --data-services' takes."`
 }
 
 type brokerPrepareCmd struct {
@@ -41,6 +45,48 @@ func (c *brokerPrepareCmd) Run(e *command.Env) error {
 	}
 	fmt.Fprintf(e.Out, "Built the stack %s: %s, with %s\n  rebuild it with   sudo cupola broker prepare --lock %s%s\n", info.Name, command.BytesText(info.Bytes), strings.Join(info.Services, ", "), info.Lock, datadir.Flag(c.DataDir))
 	return nil
+}
+
+type brokerCheckCmd struct {
+	Files []string `arg:"" help:"Files, or directories of them." placeholder:"FILE"`
+}
+
+// Run checks the files.
+func (c *brokerCheckCmd) Run(e *command.Env) error {
+	var faults []error
+	for _, path := range c.Files {
+		files, err := servicefile.Find(path)
+		faults = append(faults, err)
+		for _, file := range files {
+			f, err := databroker.CheckFile(file)
+			if err != nil {
+				faults = append(faults, err)
+				continue
+			}
+			var plans []string
+			for _, p := range f.Plans {
+				plans = append(plans, p.Name)
+			}
+			fmt.Fprintf(e.Out, "%s: OK, %s %s, with the plans %s\n", file, f.Name, f.Version, strings.Join(plans, ", "))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// writeFiles lists the services of the operator's files, and what is wrong with those that are not offered.
+func writeFiles(t io.Writer, files []databroker.FileStatus) {
+	if len(files) == 0 {
+		return
+	}
+	fmt.Fprintln(t, "\nFILE\tSERVICE\tVERSION")
+	for _, f := range files {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.File, cmp.Or(f.Service, "not offered"), f.Version)
+	}
+	for _, f := range files {
+		if f.Fault != "" {
+			fmt.Fprintln(t, f.Fault)
+		}
+	}
 }
 
 type brokerStatusCmd struct {
@@ -69,6 +115,7 @@ func (c *brokerStatusCmd) Run(e *command.Env) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\n", s.Name, prepared)
 	}
+	writeFiles(t, status.Files)
 	if err := t.Flush(); err != nil || len(status.Instances) == 0 {
 		return err
 	}

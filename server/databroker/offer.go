@@ -1,0 +1,81 @@
+package databroker
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cupola/server/databroker/servicefile"
+)
+
+// Offer is what --data-services names.
+type Offer struct {
+	Names  []string // of built-in services
+	Files  []*servicefile.File
+	Faults []error // of files that are not offered
+
+	read []FileStatus
+}
+
+// isFile reports whether a value of --data-services is a file, or a directory of files.
+func isFile(value string) bool { return strings.Contains(value, "/") || servicefile.IsName(value) }
+
+// CheckNames refuses values of --data-services that are neither services nor files. Whether files are valid
+// is known once they are read: one that is not keeps the daemon from nothing else.
+func CheckNames(values []string) (err error) {
+	for _, value := range values {
+		if !isFile(value) && !slices.Contains(Names(), value) {
+			err = errors.Join(err, fmt.Errorf("invalid --data-services %q: give some of %s, or files or directories of your own services, like /etc/cupola/services", value, strings.Join(Names(), ", ")))
+		}
+	}
+	return err
+}
+
+// Load reads the files that --data-services names.
+func Load(values []string) (o Offer) {
+	for _, value := range values {
+		if !isFile(value) {
+			o.Names = append(o.Names, value)
+			continue
+		}
+		files, err := servicefile.Find(value)
+		if err != nil {
+			o.refuse(value, err)
+		}
+		for _, file := range files {
+			o.load(file)
+		}
+	}
+	return o
+}
+
+func (o *Offer) load(path string) {
+	f, err := CheckFile(path)
+	if err == nil && slices.ContainsFunc(o.Files, func(other *servicefile.File) bool { return other.Name == f.Name }) {
+		err = fmt.Errorf("%s: name: another file has the name %q, too", path, f.Name)
+	}
+	if err != nil {
+		o.refuse(path, err)
+		return
+	}
+	o.Files = append(o.Files, f)
+	o.read = append(o.read, FileStatus{File: path, Service: f.Name, Version: f.Version})
+}
+
+func (o *Offer) refuse(path string, err error) {
+	o.Faults = append(o.Faults, err)
+	o.read = append(o.read, FileStatus{File: path, Fault: err.Error()})
+}
+
+// status are the files in the order in which they were read.
+func (o Offer) status() []FileStatus { return o.read }
+
+// CheckFile reads a service file that is to be offered beside the built-in services.
+func CheckFile(path string) (*servicefile.File, error) {
+	f, err := servicefile.Read(path)
+	if err == nil && slices.Contains(Names(), f.Name) {
+		err = fmt.Errorf("%s: name: %q is a built-in service: give another name", path, f.Name)
+	}
+	return f, err
+}
