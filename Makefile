@@ -114,7 +114,7 @@ test: ## run all that CI runs
 	@.ci/deps test
 	$(MAKE) build
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
-	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-web again:once-kube again:once-toolchains again:test-root' 'nice:lint nice:test-unit whole:once-systemd' || failed=1; \
+	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-web again:once-kube again:once-toolchains again:test-root' 'nice:lint nice:again:test-unit whole:once-systemd' || failed=1; \
 	  ! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . || { echo 'the tests leaked these'; failed=1; }; \
 	  exit $$failed
 
@@ -160,7 +160,7 @@ test-root: build ## run the tests on real containers, mounts and networks
 	  $(call of,root,$(REAL) -p 1 -timeout 40m -run "$$tests")
 
 .PHONY: again
-again: # the tests RUN of PACKAGE, on real containers: .ci/stages runs those alone that failed beside others
+again: # the tests RUN of PACKAGE: .ci/stages runs those alone that failed beside others
 	CUPOLA_TEST_TOOLCHAINS=1 CUPOLA_KUBE_BIN=$$(if ls -d $(KUBE_CACHE)/kube-* >/dev/null 2>&1; then test/kube/build $(KUBE_CACHE); fi) \
 	  $(REAL) -count=1 -parallel 1 -timeout 20m -run '$(RUN)' $(PACKAGE)
 
