@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -293,13 +292,13 @@ func unmount(dir string) error {
 	}
 }
 
-// loopAt is the sysfs directory of the loop device that is mounted at dir; "" if none is.
+// loopAt is the name of the loop device that is mounted at dir; "" if none is.
 func loopAt(dir string) string {
 	var st unix.Stat_t
 	if mounted, err := isMount(dir); err != nil || !mounted || unix.Lstat(dir, &st) != nil || unix.Major(st.Dev) != 7 {
 		return ""
 	}
-	return fmt.Sprintf("/sys/block/loop%d", unix.Minor(st.Dev))
+	return fmt.Sprintf("loop%d", unix.Minor(st.Dev))
 }
 
 // detach frees loop devices that still hold img, which only a device without autoclear can: the one that was mounted, or
@@ -308,7 +307,7 @@ func detach(img, mounted string) error {
 	if _, err := os.Lstat(img); err != nil {
 		return nil
 	}
-	devs, err := among(cmp.Or(mounted, "/sys/block/loop*"), filepath.Dir(img))
+	devs, err := mayHold(img, mounted)
 	if err != nil {
 		return err
 	}
@@ -326,34 +325,46 @@ func detach(img, mounted string) error {
 	return nil
 }
 
+// mayHold are the loop devices that may hold img.
+func mayHold(img, mounted string) ([]LoopDevice, error) {
+	if mounted == "" {
+		return Loops(filepath.Dir(img))
+	}
+	return loop(mounted, filepath.Dir(img)), nil
+}
+
 // LoopDevice is a loop device in use.
 type LoopDevice struct {
 	Device string // /dev/loop3
 	File   string // the image behind it, also when it was deleted
 }
 
-// Loops lists the loop devices whose image lies below dir.
-func Loops(dir string) ([]LoopDevice, error) { return among("/sys/block/loop*", dir) }
-
-// among is Loops of the devices whose directories in sysfs match pattern.
-func among(pattern, dir string) ([]LoopDevice, error) {
-	files, err := filepath.Glob(pattern + "/loop/backing_file")
+// Loops lists the loop devices whose image lies below dir, which is absolute.
+func Loops(dir string) ([]LoopDevice, error) {
+	devices, err := os.ReadDir("/sys/block")
 	if err != nil {
 		return nil, err
 	}
-	var out []LoopDevice
-	for _, name := range files {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			continue // it was freed meanwhile
-		}
-		file := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), " (deleted)")
-		if strings.HasPrefix(file, dir+"/") {
-			dev := strings.SplitN(name, "/", 5)[3]
-			out = append(out, LoopDevice{Device: "/dev/" + dev, File: file})
+	var found []LoopDevice
+	for _, e := range devices {
+		if strings.HasPrefix(e.Name(), "loop") {
+			found = append(found, loop(e.Name(), dir)...)
 		}
 	}
-	return out, nil
+	return found, nil
+}
+
+// loop is the loop device of a name, if its image lies below dir.
+func loop(name, dir string) []LoopDevice {
+	text, err := os.ReadFile("/sys/block/" + name + "/loop/backing_file")
+	if err != nil {
+		return nil // it is not in use
+	}
+	file := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), " (deleted)")
+	if !strings.HasPrefix(file, strings.TrimSuffix(dir, "/")+"/") {
+		return nil
+	}
+	return []LoopDevice{{Device: "/dev/" + name, File: file}}
 }
 
 func usedMount(dir string) (int64, error) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/rootfs/disk"
 	"cupola/runtime/network"
 )
 
@@ -68,9 +69,11 @@ func (s survey) all() (found []finding, err error) {
 	if err != nil {
 		return nil, err
 	}
-	found = append(found, s.cgroups()...)
-	found = append(found, parseMounts(s.read("proc/self/mountinfo"))...)
-	found = append(found, s.loops()...)
+	loops, err := s.loops()
+	if err != nil {
+		return nil, err
+	}
+	found = slices.Concat(s.cgroups(), parseMounts(s.read("proc/self/mountinfo")), loops)
 	for _, name := range seen.Links {
 		found = append(found, finding{Leak{kindLink, name, "sudo ip link delete " + name}, name, ""})
 	}
@@ -133,23 +136,14 @@ func (s survey) pids(dir string) (all []string) {
 	return all
 }
 
-func (s survey) loops() (found []finding) {
-	files, _ := filepath.Glob(s.path("sys/block/loop*/loop/backing_file")) // the pattern is well-formed
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue // it was freed meanwhile
+func (s survey) loops() (found []finding, err error) {
+	all, err := disk.Loops("/")
+	for _, l := range all {
+		if at := imageShape.FindStringSubmatch(l.File); at != nil {
+			found = append(found, finding{Leak{kindLoop, l.Device + " of " + l.File, "sudo losetup -d " + l.Device}, l.File, at[1]})
 		}
-		file := strings.TrimSuffix(string(text), "\n")
-		path := strings.TrimSuffix(file, " (deleted)")
-		at := imageShape.FindStringSubmatch(path)
-		if at == nil {
-			continue
-		}
-		dev := "/dev/" + filepath.Base(filepath.Dir(filepath.Dir(name)))
-		found = append(found, finding{Leak{kindLoop, dev + " of " + file, "sudo losetup -d " + dev}, path, at[1]})
 	}
-	return found
+	return found, err
 }
 
 // directories finds directories that demos and checks left behind.
