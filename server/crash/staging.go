@@ -24,7 +24,7 @@ var stagingPatterns = []struct {
 	{pattern.Lazy(`Nearest guess: (.+)`), "no buildpack takes the app. Nearest guess: $1; or name a buildpack with cf push -b"},
 	{pattern.Lazy(`(No buildpack takes this app\. It has: .+)`), "$1. Push the directory that has the app's own files, or name a buildpack with cf push -b"},
 	{pattern.Lazy(`No start command specified by buildpack or via Procfile`), "neither the buildpack nor a Procfile names a start command: name it with cf push -c, or as command in the manifest"},
-	{pattern.Lazy(`(?i)no space left on device|disk quota exceeded`), "staging used up its disk, or the data directory's disk is full: push less (.cfignore), ask for more with staging_disk_in_mb of a build, or have the operator free space"},
+	{pattern.Lazy(`(?i)no space left on device|disk quota exceeded`), "staging used up its disk, or the data directory's disk is full: push less (.cfignore), ask for more with staging_disk_in_mb of a build, or ask the operator to free space on it"},
 	{pattern.Lazy(`\(out of memory\)`), "staging used up its memory: ask for more with staging_memory_in_mb of a build"},
 	{pattern.Lazy(`Staging failed: (.+)`), "$1"},
 }
