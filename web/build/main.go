@@ -35,6 +35,9 @@ var vendored = map[string]string{
 	"@xterm/xterm":         "xterm/xterm.mjs",
 	"xterm.css":            "xterm/xterm.css",
 	"@xterm/addon-fit":     "xterm-addon-fit/addon-fit.mjs",
+
+	"postal-mime":             "postal-mime/postal-mime.js",
+	"postal-mime/text-format": "postal-mime/text-format.js",
 }
 
 func main() {

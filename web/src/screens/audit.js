@@ -5,6 +5,7 @@ import { useResource } from '../lib/resource.js';
 import { ofKind } from '../lib/operations.js';
 import { place, setQuery, Link } from '../lib/router.js';
 import { stamp, count } from '../lib/format.js';
+import { save } from '../lib/save.js';
 import { Head, Empty, Lines, Field, Button } from '../parts/basic.js';
 import { Table, Waiting } from '../parts/table.js';
 import { Commands } from '../parts/commands.js';
@@ -247,9 +248,5 @@ export function csv(rows) {
 
 async function download(q) {
   const { resources } = await list(path(q, 'per_page=5000'));
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([csv(byActor(q, resources))], { type: 'text/csv' }));
-  link.download = 'audit-events.csv';
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  save('audit-events.csv', [csv(byActor(q, resources))], 'text/csv');
 }

@@ -5,6 +5,7 @@ import { useResource, ofApp } from '../lib/resource.js';
 import { entries, unzipped } from '../lib/tar.js';
 import { bytes, quoted, count } from '../lib/format.js';
 import { place, setQuery, base } from '../lib/router.js';
+import { save } from '../lib/save.js';
 import { Problem, Skeleton, Lines, Button, Empty, Icon, Time } from '../parts/basic.js';
 import { Commands } from '../parts/commands.js';
 
@@ -158,18 +159,10 @@ function Tree({ app, files }) {
 function Content({ app, file }) {
   const head = file.data.subarray(0, shown);
   const binary = head.subarray(0, 8192).includes(0);
-  const save = () => {
-    const url = URL.createObjectURL(new Blob([file.data]));
-    const a = document.createElement('a');
-    a.href = url;
-    a.download = file.path.split('/').at(-1);
-    a.click();
-    setTimeout(() => URL.revokeObjectURL(url), 1000);
-  };
   return html`
     <div class="toolbar">
       <span class="mono">${bytes(file.size)} ${mode(file.mode)}</span>
-      <button type="button" onClick=${save}>Download this file</button>
+      <button type="button" onClick=${() => save(file.path.split('/').at(-1), [file.data])}>Download this file</button>
       <${Commands} of=${file.path} lines=${[['Download this file', `${fetching(app)} && tar xzf droplet.tgz ./${quoted(file.path)}`]]} />
     </div>
     ${binary

@@ -5,6 +5,7 @@ import { place, setQuery } from '../lib/router.js';
 import { setting, utc } from '../lib/settings.js';
 import { quoted, count } from '../lib/format.js';
 import { useKeys } from '../lib/keys.js';
+import { save } from '../lib/save.js';
 import { Problem, Lines, Button, Check, Icon, copyText } from '../parts/basic.js';
 import { LogView } from '../parts/logview.js';
 import { Commands } from '../parts/commands.js';
@@ -226,12 +227,7 @@ export default function Logs({ app }) {
 // The lines as they are shown, as a text file.
 function download(app, lines) {
   const text = lines.map(l => `${new Date(l.time).toISOString()} [${l.type}/${l.instance}] ${l.err ? 'ERR' : 'OUT'} ${l.text}\n`);
-  const url = URL.createObjectURL(new Blob(text, { type: 'text/plain' }));
-  const a = document.createElement('a');
-  a.href = url;
-  a.download = app.name.replace(/[^\w.-]+/g, '_') + '.log';
-  a.click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
+  save(app.name.replace(/[^\w.-]+/g, '_') + '.log', text, 'text/plain');
 }
 
 // Copies a link to what is shown now: the filters, and a line.

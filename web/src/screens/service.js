@@ -15,6 +15,7 @@ import { operation, price } from './services.js';
 import { UpdateUserProvided } from './newservice.js';
 import { Bind, Key, Share, Update } from './serviceactions.js';
 import { Backups, builtIn } from './servicebackups.js';
+import { Mails, takesMails } from './servicemails.js';
 
 async function load(guid, signal) {
   const instance = await get(`/v3/service_instances/${guid}?fields[space]=guid,name&fields[space.organization]=guid,name`, { signal });
@@ -108,6 +109,7 @@ export default function Service({ params: { guid } }) {
     <${Facts} of=${of.data} offering=${offering} plan=${plan} />
     <${Bindings} of=${of.data} reload=${of.reload} />
     ${i.type === 'managed' && html`<${Keys} of=${of.data} reload=${of.reload} /><${Shared} of=${of.data} reload=${of.reload} />`}
+    ${takesMails(offering) && of.data.may.credentials && html`<${Mails} of=${of.data} />`}
     ${builtIn(offering) && html`<${Backups} of=${of.data} reload=${of.reload} />`}
     <${Lines} lines=${[`cf service ${quoted(i.name)}`, `cf curl /v3/service_instances/${i.guid}`]} />
   `;
