@@ -38,8 +38,8 @@ type Message struct {
 	Size     int64     `json:"size"`
 }
 
-// idRule is what IDs look like: they sort by the time of reception.
-var idRule = regexp.MustCompile(`^[0-9]{14}-[A-Z2-7]{26}$`)
+// idRule is what IDs look like: they sort by the time of reception, in microseconds. Earlier ones had only seconds.
+var idRule = regexp.MustCompile(`^[0-9]{14}([0-9]{6})?-[A-Z2-7]{26}$`)
 
 var (
 	errNone     = errors.New("there is no such message")
@@ -51,7 +51,7 @@ func (b *box) file(id, kind string) string { return filepath.Join(b.dir, id+"."+
 
 // add keeps a message, and deletes old ones to make room.
 func (b *box) add(m Message, content io.Reader) error {
-	m.ID = m.Received.UTC().Format("20060102150405") + "-" + rand.Text()
+	m.ID = strings.Replace(m.Received.UTC().Format("20060102150405.000000"), ".", "", 1) + "-" + rand.Text()
 	if err := b.fill(&m, content); err != nil {
 		return errors.Join(err, os.RemoveAll(b.file(m.ID, "eml")), os.RemoveAll(b.file(m.ID, "new")))
 	}
