@@ -52,8 +52,11 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	return s, nil
 }
 
-// Refresh asks the platform to read the catalog again, if other services are prepared than
-// when it did last.
+// catalogTime is how long the platform may take to read the catalog until Refresh returns.
+const catalogTime = 30 * time.Second
+
+// Refresh has the platform read the catalog again, if other services are prepared than when it
+// did last. It returns when that is done: until then no service instance can be created.
 func (s *Service) Refresh(ctx context.Context) {
 	if s == nil {
 		return
@@ -64,6 +67,16 @@ func (s *Service) Refresh(ctx context.Context) {
 	if slices.Equal(now, s.prepared) {
 		return
 	}
+	if err := s.registerAgain(ctx); err != nil {
+		s.broker.Log.WarnContext(ctx, "catalog of the built-in service broker was not refreshed", "err", err)
+		return
+	}
+	s.prepared = now
+}
+
+func (s *Service) registerAgain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, catalogTime)
+	defer cancel()
 	err := s.broker.Store.Write(ctx, func(tx *store.Tx) error {
 		row, err := store.ServiceBrokers.Get(tx, s.guid)
 		if err != nil {
@@ -72,10 +85,12 @@ func (s *Service) Refresh(ctx context.Context) {
 		return register(tx, row)
 	})
 	if err != nil {
-		s.broker.Log.WarnContext(ctx, "catalog of the built-in service broker was not refreshed", "err", err)
-		return
+		return err
 	}
-	s.prepared = now
+	return s.broker.Store.Until(ctx, func(tx *store.Tx) (bool, error) {
+		row, err := store.ServiceBrokers.Get(tx, s.guid)
+		return err == nil && !row.Busy(), err
+	})
 }
 
 // Mounts tells whether a broker's volumes are here: those of the built-in one
