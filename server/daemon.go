@@ -121,7 +121,7 @@ func (d *daemon) failingBackups() (all []alerts.BackupFailure) {
 // admin is what operators' commands need. said are the last lines of the log.
 func (d *daemon) admin(said *support.Log) *admin.Daemon {
 	x := d.executor
-	a := &admin.Daemon{Dir: x.Dir, Store: x.Store, Blobs: x.Blobs, Volumes: x.Volumes, Stacks: x.Stacks, Keys: d.faces.UAA.Keys, Cell: x.Cell, Cells: x.CellUse, Network: x.Network, Invite: d.faces.Invite, Offer: d.loops.Offer, Log: d.Log}
+	a := &admin.Daemon{Dir: x.Dir, Store: x.Store, Blobs: x.Blobs, Volumes: x.Volumes, Stacks: x.Stacks, Keys: d.faces.UAA.Keys, Cell: x.Cell, Cells: x.CellUse, Network: x.Network, Invite: d.faces.Invite, Offer: d.loops.DataBroker.Offer, Log: d.Log}
 	a.OpenOffsite(d.Backups, d.Version)
 	a.Disk = &disk.Keeper{Dir: x.Dir, Blobs: x.Blobs, Stacks: x.Stacks, Mark: d.LowWater()}
 	a.Support = &support.Source{Store: x.Store, Disk: a.Disk, Version: d.Version, Config: d.Redacted(), Machine: d.faces.Machine.State, Checks: d.faces.Machine.List, Log: said}

@@ -54,5 +54,6 @@ func (d *daemon) reload(ctx context.Context) error {
 	if len(restart) > 0 {
 		d.Log.WarnContext(ctx, "settings change with a restart", "flags", strings.Join(restart, " "))
 	}
+	d.loops.DataBroker.Reload(ctx)
 	return nil
 }

@@ -40,7 +40,7 @@ type Daemon struct {
 	Offsite *offsite.Keeper
 	Disk    *disk.Keeper
 	Support *support.Source
-	Offer   databroker.Offer // of the built-in service broker
+	Offer   func() databroker.Offer // of the built-in service broker; nil without a daemon
 	Log     *slog.Logger
 }
 
@@ -72,7 +72,11 @@ func (d *Daemon) backup() *backup.Maker {
 }
 
 func (d *Daemon) dataServices() databroker.Status {
-	return databroker.Status{Store: d.Store, Volumes: d.Volumes, HasFile: d.Stacks.HasServiceFile, Offer: d.Offer, Log: d.Log}
+	s := databroker.Status{Store: d.Store, Volumes: d.Volumes, HasFile: d.Stacks.HasServiceFile, Log: d.Log}
+	if d.Offer != nil {
+		s.Offer = d.Offer()
+	}
+	return s
 }
 
 // Start does in a group, until live ends, what no operator needs to ask for: it

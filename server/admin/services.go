@@ -20,7 +20,7 @@ func CheckServices(ctx context.Context, dataDir string) (all []doctor.Result) {
 	}
 	for _, f := range report.Files {
 		if f.Fault != "" {
-			all = append(all, doctor.Result{Name: "services", Level: doctor.Warn, Detail: f.Fault, Fix: "sudo cupola broker check " + f.File + "   # and restart the daemon once it is right"})
+			all = append(all, doctor.Result{Name: "services", Level: doctor.Warn, Detail: f.Fault, Fix: "sudo cupola broker check " + f.File + "   # then reload the daemon (SIGHUP)"})
 		}
 	}
 	missing := report.Unprepared()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cupola/rootfs/volume"
@@ -29,7 +30,8 @@ type Volumes interface {
 // Config is what a broker is made of.
 type Config struct {
 	Store *store.Store
-	Offer Offer // the services
+	// Services are what is offered: Names, and files and directories of the operator's.
+	Services []string
 	// Username and Password are what the platform has to know.
 	Username, Password string
 	Volumes            Volumes
@@ -52,6 +54,7 @@ type Config struct {
 // broker is the broker. run does what handler promises.
 type broker struct {
 	Config
+	offer atomic.Pointer[Offer] // of Services
 
 	mu    sync.Mutex
 	turns map[string]chan struct{} // who changes an instance holds its turn
@@ -62,7 +65,9 @@ func newBroker(c Config) *broker {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &broker{Config: c, turns: map[string]chan struct{}{}}
+	b := &broker{Config: c, turns: map[string]chan struct{}{}}
+	b.offer.Store(&Offer{})
+	return b
 }
 
 // turn waits until nothing else changes an instance.

@@ -47,9 +47,10 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { s.Close() })
 	w := &world{t: t, volumes: map[string]int64{}, files: t.TempDir()}
-	w.broker = newBroker(Config{Store: s, Offer: Offer{Names: Names()}, Username: "me", Password: "secret", Volumes: w, Attach: w.attach,
+	w.broker = newBroker(Config{Store: s, Services: Names(), Username: "me", Password: "secret", Volumes: w, Attach: w.attach,
 		Containers: func() []lrp.ContainerStatus { return nil }, HasFile: func(string) bool { return true },
 		Temp: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "") }})
+	w.offer.Store(&Offer{Names: Names()})
 	return w
 }
 

@@ -100,12 +100,13 @@ func (b *broker) find(serviceID, planID string) (service, plan, bool) {
 
 // offered are the services that the operator wants.
 func (b *broker) offered() (list []service) {
+	o := b.offer.Load()
 	for _, s := range services() {
-		if slices.Contains(b.Offer.Names, s.name) {
+		if slices.Contains(o.Names, s.name) {
 			list = append(list, s)
 		}
 	}
-	for _, f := range b.Offer.Files {
+	for _, f := range o.Files {
 		list = append(list, customService(f))
 	}
 	return list

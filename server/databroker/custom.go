@@ -16,6 +16,7 @@ import (
 	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/server/databroker/servicefile"
+	"cupola/store"
 	"cupola/store/cf"
 )
 
@@ -129,10 +130,10 @@ func (e custom) run(p plan) lrp.RunInfo {
 	f, vars := &e.File, e.vars(p)
 	argv := vars.ExpandAll(e.argv())
 	run := lrp.Run{Path: argv[0], Args: argv[1:], Dir: cmp.Or(e.Image.Directory, "/"), User: cmp.Or(f.User, e.Image.User, imageUser)}
-	info := lrp.RunInfo{RootFS: e.Image.Reference, DiskMB: rootMB, Env: baseEnv()}
 	if f.IsStack() {
-		info.RootFS, run.User = f.Image, cmp.Or(f.User, contract.VcapName)
+		run.User = cmp.Or(f.User, contract.VcapName)
 	}
+	info := lrp.RunInfo{RootFS: e.rootFS(), DiskMB: rootMB, Env: baseEnv()}
 	if f.Registry != nil {
 		info.ImageUsername, info.ImagePassword = f.Registry.Username, f.Registry.Password
 	}
@@ -226,4 +227,32 @@ func (s service) withhold(err error, statements string) error {
 		return errors.New(text)
 	}
 	return err
+}
+
+// RootFS is what an instance runs on.
+type RootFS struct{ GUID, RootFS string }
+
+// RootFSes lists what the instances of service files run on, and what they are upgraded to.
+func RootFSes(tx *store.Tx) (all []RootFS, err error) {
+	instances, err := store.DataInstances.All(tx)
+	for _, i := range instances {
+		for _, text := range []string{i.Definition, i.Next} {
+			var d definition
+			if text == "" || json.Unmarshal([]byte(text), &d) != nil {
+				continue
+			}
+			if name := d.rootFS(); name != "" {
+				all = append(all, RootFS{i.GUID, name})
+			}
+		}
+	}
+	return all, err
+}
+
+// rootFS is what the container runs on; "" while the image is not pulled yet.
+func (d definition) rootFS() string {
+	if d.File.IsStack() {
+		return d.File.Image
+	}
+	return d.Image.Reference
 }

@@ -43,13 +43,38 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	s := &Service{broker: newBroker(c), guid: row.GUID, listener: l, prepared: Prepared(c.HasFile)}
-	if missing := Missing(c.Offer.Names, c.HasFile); len(missing) > 0 {
+	if missing := Missing(c.Services, c.HasFile); len(missing) > 0 {
 		s.broker.Log.WarnContext(ctx, "services of --data-services are not prepared", "services", strings.Join(missing, ","), "fix", PrepareCommand(missing...))
 	}
-	for _, fault := range c.Offer.Faults {
+	s.use(ctx, Load(c.Services))
+	return s, nil
+}
+
+// use offers other services.
+func (s *Service) use(ctx context.Context, o Offer) {
+	for _, fault := range o.Faults {
 		s.broker.Log.ErrorContext(ctx, "service file of --data-services is not offered", "err", fault)
 	}
-	return s, nil
+	s.broker.offer.Store(&o)
+}
+
+// Offer is what the broker offers.
+func (s *Service) Offer() Offer {
+	if s == nil {
+		return Offer{}
+	}
+	return *s.broker.offer.Load()
+}
+
+// Reload reads the operator's service files again.
+func (s *Service) Reload(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	s.use(ctx, Load(s.broker.Services))
+	if err := s.registerAgain(ctx); err != nil {
+		s.broker.Log.WarnContext(ctx, "catalog of the built-in service broker was not refreshed", "err", err)
+	}
 }
 
 // catalogTime is how long the platform may take to read the catalog until Refresh returns.

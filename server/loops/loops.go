@@ -47,7 +47,6 @@ type Loops struct {
 	Brokers    *broker.Loop
 	Calls      *outbound.Caller
 	DataBroker *databroker.Service // the built-in service broker; nil where it is off
-	Offer      databroker.Offer    // its services
 	Backups    *databackup.Loop    // of its instances
 	Ingress    *ingress.Ingress
 	Reach      *reach.Reach
@@ -127,8 +126,7 @@ func (l *Loops) stackVersion() func(stack string) string {
 func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
 	x := l.Executor
 	if len(x.DataServices) > 0 {
-		l.Offer = databroker.Load(x.DataServices)
-		l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Offer: l.Offer, Pull: l.pullImage, Volumes: x.Volumes,
+		l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Services: x.DataServices, Pull: l.pullImage, Volumes: x.Volumes,
 			Attach: x.Cell.Attach, Containers: x.Cell.Containers, Content: x.Dir.ServiceContents(), HasFile: x.Stacks.HasServiceFile, Temp: l.unnamedFile, Log: x.Log})
 		offer := x.Stacks.Offered
 		x.Stacks.Offered = func() { offer(); l.DataBroker.Refresh(context.WithoutCancel(ctx)) }

@@ -8,15 +8,16 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
 	"cupola/server/bosh/agent"
+	"cupola/server/databroker"
 	"cupola/store"
 )
 
-// use is something that clients of the BBS want to run, with the root
+// use is something other than an app that is to run, with the root
 // filesystem it names.
 type use struct{ who, rootFS string }
 
 // usesOf lists all LRPs of the BBS, its tasks that have not ended, and what BOSH
-// deployments run on.
+// deployments and the instances of operators' service files run on.
 func usesOf(tx *store.Tx) (all []use, err error) {
 	desired, err := store.BBSDesireds.Where(tx, nil)
 	if err != nil {
@@ -41,10 +42,17 @@ func usesOf(tx *store.Tx) (all []use, err error) {
 		all = append(all, use{"task " + row.GUID, d.RootFs})
 	}
 	deployed, err := boshUses(tx)
+	if err != nil {
+		return nil, err
+	}
+	instances, err := databroker.RootFSes(tx)
+	for _, i := range instances {
+		all = append(all, use{"service instance " + i.GUID, i.RootFS})
+	}
 	return append(all, deployed...), err
 }
 
-// otherUsers lists what of the BBS and of deployments needs a stack of a name, or an image with a
+// otherUsers lists what besides apps needs a stack of a name, or an image with a
 // digest; the other is "".
 func (l *Library) otherUsers(tx *store.Tx, stack, digest string) (who []string, err error) {
 	uses, err := usesOf(tx)
@@ -86,7 +94,7 @@ func (l *Library) digest(known map[string]string, rootFS string) string {
 	return found
 }
 
-// pinByOthers adds the images that the BBS has something run on.
+// pinByOthers adds the images that something other than an app runs on.
 func (l *Library) pinByOthers(tx *store.Tx, pinned map[string]bool) error {
 	uses, err := usesOf(tx)
 	digests := map[string]string{}

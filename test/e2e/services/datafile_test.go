@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,9 +92,14 @@ func TestServiceFiles(t *testing.T) {
 	stores(d, "GET row -", "edition 1.0.0 kept by 1234 in 64 MB")
 	storeOutlives(d)
 	storeIsRestored(d, store)
+	storeOfABackup(d)
 	bareShares(d)
+	if out, err := d.Run("stack", "rm", "docker://"+image, "--data-dir", d.Dir); err == nil || !strings.Contains(out, "service instance "+store) {
+		t.Errorf("stack rm: got %s, %v; want the image kept for the service instance", out, err)
+	}
+	fileIsReloaded(d, dir, strings.NewReplacer("IMAGE", image, "name: bare", "name: late").Replace(bareFile))
 
-	// The image goes from the registry; a later file with another one is an upgrade.
+	// A running instance keeps its image, although its tag and its file say another one.
 	pushAgain(t, r, program)
 	file("1.1.0")
 	killed(d)
@@ -105,7 +111,7 @@ func TestServiceFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed(d)
-	for _, guid := range []string{store, d.First("/v3/service_instances?names=copied"), d.First("/v3/service_instances?names=shared")} {
+	for _, guid := range []string{store, d.First("/v3/service_instances?names=copied"), d.First("/v3/service_instances?names=shared"), d.First("/v3/service_instances?names=old")} {
 		isRunning(d, guid)
 		if err := d.Change("DELETE", "/v3/service_instances/"+guid, nil); err != nil {
 			t.Fatal(err)
@@ -261,6 +267,32 @@ func storeIsRestored(d *e2e.Daemon, instance string) {
 	if got := storeRow(d, copied, "root", root.(string)); got != "edition 1.0.0 kept by 1234 in 64 MB" {
 		d.T.Errorf("got %q of the copy; want the row", got)
 	}
+}
+
+// storeOfABackup restores a store out of a backup of everything, beside the running one.
+func storeOfABackup(d *e2e.Daemon) {
+	d.T.Helper()
+	file := filepath.Join(d.T.TempDir(), "all.backup")
+	if out, err := d.Run("backup", file, "--data-dir", d.Dir); err != nil {
+		d.T.Fatalf("backup: %v\n%s", err, out)
+	}
+	services(d, "restore", "values", "--from", file, "--new", "old", "--data-dir", d.Dir)
+	old := d.First("/v3/service_instances?names=old")
+	if got := storeRow(d, old, "root", storeKey(d, old, "old")["root"].(string)); got != "edition 1.0.0 kept by 1234 in 64 MB" {
+		d.T.Errorf("got %q of the store in the backup; want the row", got)
+	}
+}
+
+// fileIsReloaded corrects the bad file, which the running daemon offers then.
+func fileIsReloaded(d *e2e.Daemon, dir, text string) {
+	d.T.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "bad.yml"), []byte(text), 0o600); err != nil {
+		d.T.Fatal(err)
+	}
+	if err := d.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		d.T.Fatal(err)
+	}
+	d.WaitFor("/v3/service_plans?names=small&service_offering_names=late&available=true")
 }
 
 // storeKey makes a service key, and returns its credentials.
