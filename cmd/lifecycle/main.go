@@ -15,6 +15,7 @@ import (
 	"cupola/cmd/lifecycle/cnb"
 	"cupola/cmd/lifecycle/directory"
 	"cupola/cmd/lifecycle/healthcheck"
+	"cupola/cmd/lifecycle/jobscript"
 	"cupola/cmd/lifecycle/jvm"
 	"cupola/cmd/lifecycle/mail"
 	"cupola/cmd/lifecycle/monit"
@@ -47,7 +48,7 @@ func run(argv []string) int {
 		}
 		argv = argv[1:]
 	}
-	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|mail|monit|proxy|scp|sh|sshd|static|<tool> …")
+	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|mail|monit|proxy|scp|script|sh|sshd|static|<tool> …")
 	return 2
 }
 
@@ -77,6 +78,8 @@ func dispatch(argv []string) (code int, ok bool) {
 		return proxy.Main(args), true
 	case contract.CommandMonit:
 		return monit.Main(args), true
+	case contract.CommandScript:
+		return jobscript.Main(args), true
 	case "scp":
 		return scp.Main(args), true
 	case nginx.Varify:

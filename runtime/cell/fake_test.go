@@ -168,6 +168,10 @@ func (m *machine) Exec(ctx context.Context, id string, p container.Process, _ co
 	return x, nil
 }
 
+func (m *machine) Relay(context.Context, string, int, uint64, container.Process, *os.File) error {
+	return errors.New("no relays")
+}
+
 func (m *machine) Found(id string, pid int, _ uint64) Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()

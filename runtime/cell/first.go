@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"slices"
 	"strconv"
 
 	"cupola/runtime/lrp"
@@ -13,10 +14,10 @@ import (
 // Such a process costs only its start, and its end is the container's. Nearly
 // all containers have one.
 func (b *build) firstStep() string {
-	if len(b.full.Setup.Runs()) > 0 {
-		return ""
-	}
 	a := b.full.Action
+	if len(b.full.Setup.Runs()) > 0 || slices.ContainsFunc(a.Runs(), func(r *lrp.Run) bool { return len(r.Peers) > 0 }) {
+		return "" // or it needs a standard input, which the first one has not
+	}
 	if b.watched() && a.Codependent == nil {
 		return "" // the container outlives a good end of the action
 	}

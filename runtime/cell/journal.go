@@ -34,10 +34,10 @@ func (s stepRecord) err() error {
 }
 
 // step returns the record of a step, or nothing if it has not begun.
-func (p *performer) step(at string) stepRecord {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s := p.rec.Steps[at]; s != nil {
+func (i *instance) step(at string) stepRecord {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if s := i.rec.Steps[at]; s != nil {
 		return *s
 	}
 	return stepRecord{}

@@ -2,12 +2,15 @@ package cell
 
 import (
 	"context"
+	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"cupola/rootfs/layer"
 	"cupola/runtime/cell/conformance"
 	"cupola/runtime/container"
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +101,53 @@ func testRealPod(t *testing.T, kind container.Kind) {
 	r.Find(t, "first", lrp.EventExited)
 	if third := pod("third", "sleep", "1h"); third != first {
 		t.Errorf("got address %s; want the pod's still, %s", third, first)
+	}
+}
+
+// TestRealPeers has a process send signals to those of other containers of its pod: to one that the container's init started, and
+// to one that runs after a setup. What stands in for a process ends with it; one of another pod has none.
+func TestRealPeers(t *testing.T) { eachKind(t, testRealPeers) }
+
+func testRealPeers(t *testing.T, kind container.Kind) {
+	c, w, r := runReal(t, kind)
+	start := func(guid, pod string, change func(*lrp.Container), args ...string) {
+		spec := w.instance(guid, args...)
+		spec.ProcessGUID, spec.Pod = guid, pod
+		change(&spec)
+		c.Start(spec)
+	}
+	as := func(*lrp.Container) {}
+	start("ignores", "pod", as, "ignore")
+	start("ends", "pod", func(s *lrp.Container) {
+		s.Setup = lrp.Run{Path: "/home/vcap/app/app", Args: []string{"exit", "0", "0s"}}.Action()
+	}, "term", "for", "it")
+	start("other", "", as, "sleep", "1h")
+	for _, guid := range []string{"ignores", "ends", "other"} {
+		r.Find(t, guid, lrp.EventRunning)
+	}
+	r.WantLine(t, "ignoring")
+	r.WantLine(t, "waiting for it")
+	start("script", "pod", func(s *lrp.Container) {
+		const text = `cd /tmp/pids; kill -INT $(cat ignores.pid); kill -TERM $(cat ends.pid); while kill -0 $(cat ends.pid); do sleep 0.1; done; ls; kill -9 $(cat ignores.pid); sleep 1000`
+		options := contract.ScriptOptions{Pidfiles: "/tmp/pids"}
+		run := lrp.Run{Path: contract.Helper, Args: []string{contract.CommandScript, "", "/bin/sh", "-c", text}}
+		for _, name := range []string{"ignores", "ends", "other", "missing"} {
+			options.Peers = append(options.Peers, contract.ScriptPeer{Name: name, Executable: "/home/vcap/app/app"})
+			run.Peers = append(run.Peers, lrp.Peer{Name: name, Key: lrp.Key{ProcessGUID: name, Index: 1}})
+		}
+		given, err := json.Marshal(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Args[1], s.Action = string(given), run.Action()
+	})
+	r.WantLine(t, "got interrupt")
+	r.WantLine(t, "asked to end")
+	r.Find(t, "ends", lrp.EventExited)
+	r.WantLine(t, "APP/PROC/WEB: ends.pid")
+	r.WantLine(t, "APP/PROC/WEB: ignores.pid")
+	if got := r.Find(t, "ignores", lrp.EventExited).Exit.Reason; !strings.Contains(got, "137") {
+		t.Errorf("got %q; want that it was killed", got)
 	}
 }
 

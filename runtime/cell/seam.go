@@ -24,6 +24,8 @@ type Containers interface {
 	Exec(ctx context.Context, id string, p container.Process, io container.Stdio) (Process, error)
 	// Found is what an Exec of an earlier daemon started, by its ID and Ticks.
 	Found(id string, pid int, ticks uint64) Process
+	// Relay signals a process of the container as a socket says, which ends with it.
+	Relay(ctx context.Context, id string, pid int, ticks uint64, as container.Process, from *os.File) error
 	Signal(id string, sig syscall.Signal) error
 	Wait(ctx context.Context, id string) (container.Exit, error)
 	Stats(id string) (container.Stats, error)

@@ -100,8 +100,15 @@ func (p *performer) startStep(ctx context.Context, at string, r lrp.Run) (Proces
 	case <-ctx.Done():
 		return nil, errCancelled
 	}
+	stdin, err := p.introduce(ctx, r.Peers)
+	if err != nil {
+		return nil, err
+	}
+	if stdin != nil {
+		defer stdin.Close()
+	}
 	p.note(at, func(s *stepRecord) { s.Launched = true })
-	proc, err := p.cell.cfg.Containers.Exec(ctx, p.guid(), p.processOf(u, r), container.Stdio{Out: stdout, Err: stderr})
+	proc, err := p.cell.cfg.Containers.Exec(ctx, p.guid(), p.processOf(u, r), container.Stdio{In: stdin, Out: stdout, Err: stderr})
 	if err != nil {
 		p.note(at, func(s *stepRecord) { s.Launched = false })
 	}

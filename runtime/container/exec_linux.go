@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"cupola/runtime/container/starter"
+	"cupola/runtime/contract"
 )
 
 // Exec is a further process of a container.
@@ -36,7 +37,7 @@ func (e *Engine) Exec(ctx context.Context, id string, p Process, stdio Stdio) (*
 	if _, err := e.find(id); err != nil {
 		return nil, err
 	}
-	proc, err := e.enter(ctx, id, p, stdio)
+	proc, err := e.enter(ctx, id, p, stdio, nil)
 	if err != nil {
 		return nil, fmt.Errorf("exec in container %s: %w", id, err)
 	}
@@ -60,7 +61,27 @@ func (e *Engine) Found(id string, pid int, startTicks uint64) *Exec {
 	return e.exec(id, proc)
 }
 
-func (e *Engine) enter(ctx context.Context, id string, p Process, stdio Stdio) (*process, error) {
+// Relay sends signals to a process of the container, which started at ticks since boot, or at any
+// time if that is 0: those whose numbers can be read from a socket, as bytes. Another process of
+// the container does so, as the user of p. The socket is closed when either has ended.
+func (e *Engine) Relay(ctx context.Context, id string, pid int, ticks uint64, p Process, from *os.File) error {
+	to, err := holdProcess(pid, ticks)
+	if err != nil {
+		return err
+	}
+	defer to.file.Close()
+	if _, err := e.find(id); err != nil {
+		return err
+	}
+	p.Args = nil
+	if _, err := e.enter(ctx, id, p, Stdio{In: from}, to.file); err != nil {
+		return fmt.Errorf("relay signals in container %s: %w", id, err)
+	}
+	return nil
+}
+
+// enter starts a process in the container, or a relay for a process of it by its pidfd.
+func (e *Engine) enter(ctx context.Context, id string, p Process, stdio Stdio, relayed *os.File) (*process, error) {
 	tasks, err := e.tree.tasks(e.place(id))
 	if err != nil {
 		return nil, err
@@ -77,13 +98,18 @@ func (e *Engine) enter(ctx context.Context, id string, p Process, stdio Stdio) (
 	first := 3 + len(tasks)
 	proc.Args[0] = "/proc/self/fd/" + strconv.Itoa(first)
 	proc.Args[2] = "/proc/self/fd/" + strconv.Itoa(first+1)
+	files := slices.Concat(tasks, helper)
+	if relayed != nil {
+		files = append(files, relayed)
+		proc.Args = append(proc.Args[:len(proc.Args)-1], contract.InitRelay, strconv.Itoa(first+len(helper))) // in the place of "--"
+	}
 	proc.Capabilities = capabilities(p)
 	rec, err := readState(e.stateDir(id))
 	if err != nil {
 		return nil, err
 	}
 	e.chownStdio(rec.root(), p, stdio.In, stdio.Out, stdio.Err)
-	return e.launch(ctx, starter.Request{ID: id, Process: proc}, stdio, slices.Concat(tasks, helper))
+	return e.launch(ctx, starter.Request{ID: id, Process: proc}, stdio, files)
 }
 
 // openHelper opens the helper and its filter for a process that inherits them.

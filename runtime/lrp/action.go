@@ -41,6 +41,15 @@ type Run struct {
 	Stop  []Signal
 	Quiet bool   // Diego's suppress_log_output
 	Files []File // as RunInfo.Files, as RFC-0030 has it; all of a container's lie together
+	// Peers are actions of other containers of the pod. Its standard input lets it send signals
+	// to those that run when it starts; see contract.ScriptOptions.
+	Peers []Peer
+}
+
+// Peer is an instance whose action is one process, by a name.
+type Peer struct {
+	Name string
+	Key  Key
 }
 
 // AllFiles is the Nofile of a process that may open as many files as the daemon.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -46,6 +47,9 @@ func (noContainers) Start(context.Context, container.Spec) (container.State, err
 
 func (noContainers) Exec(context.Context, string, container.Process, container.Stdio) (cell.Process, error) {
 	return nil, cells.ErrNone
+}
+func (noContainers) Relay(context.Context, string, int, uint64, container.Process, *os.File) error {
+	return cells.ErrNone
 }
 func (noContainers) Found(string, int, uint64) cell.Process { return nil }
 func (noContainers) Signal(string, syscall.Signal) error    { return cells.ErrNone }

@@ -6,6 +6,9 @@
  *
  *     init [--seccomp FILE] [--cgroup-fds 3,4,5] [--rlimits 4=0,7=1024] [--tls-ports 61001,61443] [--] [argv...]
  *
+ *     init [--seccomp FILE] [--cgroup-fds 3,4,5] --relay DESCRIPTOR
+ *     init --stand-in NAME
+ *
  * As PID 1 without argv it only reaps, until the container is removed.
  *
  * As PID 1 it also listens at the TLS ports, as inetd would: the first connection
@@ -18,6 +21,11 @@
  * that PID 1 does not catch: abort() and kill(getpid(), SIGTERM) would have no
  * effect. And few apps wait for processes that they did not start, so zombies
  * would pile up to the container's limit of processes.
+ *
+ * Processes of one container may be given to another one's to signal. In that one a
+ * stand-in takes the place of the process: what signals it signals a relay, by the
+ * socket that both have as their standard input, and the relay the process, of which
+ * it has a pidfd. The socket ends with the process, and the stand-in with the socket.
  *
  * It is written in C without a C library, the only such program of cupola,
  * because every container pays for it: a Go program needs megabytes and more
@@ -39,10 +47,12 @@
 #include <linux/filter.h>
 #include <linux/in.h>
 #include <linux/mman.h>
+#include <linux/poll.h>
 #include <linux/prctl.h>
 #include <linux/ptrace.h>
 #include <linux/seccomp.h>
 #include <linux/signal.h>
+#include <linux/signalfd.h>
 #include <linux/time_types.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
@@ -127,6 +137,12 @@ static const char *reason(long err)
 	return "system call failed";
 }
 
+static _Noreturn void end(int code)
+{
+	for (;;)
+		call(__NR_exit_group, code);
+}
+
 /* fail ends the process and says why, in one write. */
 __attribute__((noinline)) static _Noreturn void fail(int code, const char *what, const char *name, const char *why)
 {
@@ -135,8 +151,7 @@ __attribute__((noinline)) static _Noreturn void fail(int code, const char *what,
 	for (int i = 0; i < 6; i++)
 		line[i] = (struct iovec){(void *)parts[i], length(parts[i])};
 	call(__NR_writev, 2, line, 6);
-	for (;;)
-		call(__NR_exit_group, code);
+	end(code);
 }
 
 /* join moves the process into each cgroup of a list of descriptors. "0" means
@@ -431,6 +446,60 @@ static void hide_arguments(int argc, char **argv)
 		*c = 0;
 }
 
+/* either waits until one of two descriptors can be read, or has ended, and returns
+ * which; the second one if both have. */
+static int either(int a, int b)
+{
+	struct pollfd both[2] = {{a, POLLIN, 0}, {b, POLLIN, 0}};
+	long n;
+	while ((n = call(__NR_ppoll, both, 2)) == -EINTR)
+		;
+	if (n < 0)
+		fail(SETUP, "wait for signals", "", reason(n));
+	return both[1].revents ? b : a;
+}
+
+/* relay signals the process that a pidfd is of as the socket says, byte by byte, until
+ * either ends. SIGKILL kills all processes beside it, as the end of a container does: the
+ * process may be PID 1, which the kernel protects. */
+static _Noreturn void relay(const char *descriptor)
+{
+	unsigned long inherited;
+	if (!number(&descriptor, &inherited))
+		fail(SETUP, "--relay ", descriptor, "want a descriptor");
+	const int process = 1;
+	long err = call(__NR_dup3, inherited, process, 0);
+	if (err < 0)
+		fail(SETUP, "--relay", "", reason(err));
+	close_inherited();
+	unsigned char signal;
+	while (either(0, process) == 0 && call(__NR_read, 0, &signal, 1) == 1)
+		if (signal == SIGKILL)
+			call(__NR_kill, -1, SIGKILL);
+		else
+			call(__NR_pidfd_send_signal, process, signal);
+	end(0);
+}
+
+/* stand_in passes all signals that it gets on to the socket, until that ends. It closes
+ * its standard output when it is ready. */
+static _Noreturn void stand_in(void)
+{
+	const unsigned long all = ~0UL;
+	call(__NR_rt_sigprocmask, SIG_SETMASK, &all, 0, sizeof all);
+	long signals = call(__NR_signalfd4, -1, &all, sizeof all, CLOEXEC);
+	if (signals < 0)
+		fail(SETUP, "watch signals", "", reason(signals));
+	call(__NR_close, 1);
+	struct signalfd_siginfo info;
+	while (either(0, signals) == signals && call(__NR_read, signals, &info, sizeof info) == sizeof info) {
+		unsigned char signal = info.ssi_signo;
+		if (call(__NR_write, 0, &signal, 1) != 1)
+			break;
+	}
+	end(0);
+}
+
 __attribute__((used)) static _Noreturn void start(long *stack)
 {
 	int argc = stack[0];
@@ -441,7 +510,7 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 	/* At once: what is neither blocked nor caught does not reach PID 1. */
 	if (first)
 		call(__NR_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
-	const char *filter = 0, *limits = "", *tls = "";
+	const char *filter = 0, *limits = "", *tls = "", *of = 0, *name = 0;
 	int i = 1;
 	for (; i < argc && argv[i][0] == '-'; i += 2) {
 		if (equal(argv[i], "--")) {
@@ -458,12 +527,23 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 			limits = argv[i + 1];
 		else if (equal(argv[i], "--tls-ports"))
 			tls = argv[i + 1];
+		else if (equal(argv[i], "--relay"))
+			of = argv[i + 1];
+		else if (equal(argv[i], "--stand-in"))
+			name = argv[i + 1];
 		else
 			fail(SETUP, "flag ", argv[i], "unknown");
 	}
 	if (filter)
 		confine(filter);
+	if (of)
+		relay(of);
 	close_inherited();
+	if (name) {
+		call(__NR_prctl, PR_SET_NAME, name);
+		hide_arguments(argc, argv);
+		stand_in();
+	}
 	if (!first && i >= argc)
 		fail(SETUP, "command", "", "missing");
 	if (!first) {
