@@ -10,6 +10,7 @@ const (
 	MonitInstall = "install" // FROM TO GROUP: gives a job its directory, writable as on a BOSH virtual machine
 	MonitRun     = "run"     // DIR CHECKS, as JSON: starts them, starts them again, and stops them at SIGTERM; DIR is the job's
 	MonitExec    = "exec"    // DIR PROGRAM ARGUMENT…: runs a program where "run" does, or here if that does not run
+	MonitDrain   = "drain"   // the same; from then on "run" starts nothing that ends
 	MonitSummary = "summary" // CHECKS, as JSON: fails if a process does not run
 )
 

@@ -33,6 +33,8 @@ type Desired struct {
 	Domain      string
 	Owner       Owner
 	Instances   int
+	// Unmonitored leaves instances that have ended as they are: none is started.
+	Unmonitored bool
 	RunInfo
 }
 

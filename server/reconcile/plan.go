@@ -214,6 +214,9 @@ func amended(a *lrp.Actual, c *lrp.ContainerStatus, now time.Time) *lrp.Actual {
 
 // offer has an instance placed.
 func (p *planner) offer(a lrp.Actual, d *lrp.Desired) {
+	if d.Unmonitored {
+		return
+	}
 	p.unsettled[a.ProcessGUID] = true
 	if !p.w.Waits[a.ProcessGUID] {
 		p.places = append(p.places, wanting(a, d))

@@ -57,6 +57,21 @@ func TestWhatIsNotKnownStays(t *testing.T) {
 	}
 }
 
+// TestUnmonitored starts nothing of an instance whose processes end as they like.
+func TestUnmonitored(t *testing.T) {
+	d := desired("p", 4, 10)
+	crashed := Crashed(row("p", 1, lrp.Running, "x"), "exit 0", noon)
+	w := World{Desired: []lrp.Desired{d}, Actuals: []lrp.Actual{row("p", 0, lrp.Running, "i"), crashed, row("p", 2, lrp.Running, "lost")}, Cells: []CellState{cell("c", 100, has("i", lrp.PhaseRunning, 10))}}
+	w.Desired[0].Unmonitored = true
+	if diff := cmp.Diff([]string{"unclaim p/2", "create p/3"}, plan(w)); diff != "" {
+		t.Error(diff)
+	}
+	w.Desired[0].Unmonitored = false
+	if got := plan(w); len(got) != 5 {
+		t.Errorf("got %q; want three started again", got)
+	}
+}
+
 // TestUnreachableCell leaves what is on a cell alone of which nothing is known, and starts nothing
 // there.
 func TestUnreachableCell(t *testing.T) {

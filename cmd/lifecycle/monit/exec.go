@@ -21,23 +21,25 @@ const socketName = ".monit.sock"
 type request struct {
 	Args []string
 	Env  []string
+	// Unmonitor leaves the processes as they are from then on: they may end by the script.
+	Unmonitor bool `json:",omitempty"`
 }
 
 // execute runs a script beside the job's processes, or here if there are none, and returns its exit code.
-func execute(dir string, args []string) (code int, err error) {
+func execute(dir string, r request) (code int, err error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: filepath.Join(dir, socketName)})
 	if err != nil {
-		return 1, &fs.PathError{Op: "exec", Path: args[0], Err: syscall.Exec(args[0], args, os.Environ())}
+		return 1, &fs.PathError{Op: "exec", Path: r.Args[0], Err: syscall.Exec(r.Args[0], r.Args, r.Env)}
 	}
 	defer conn.Close()
 	if _, _, err := conn.WriteMsgUnix([]byte{0}, syscall.UnixRights(int(os.Stdout.Fd()), int(os.Stderr.Fd())), nil); err != nil {
 		return 1, err
 	}
-	if err := json.NewEncoder(conn).Encode(request{Args: args, Env: os.Environ()}); err != nil {
+	if err := json.NewEncoder(conn).Encode(r); err != nil {
 		return 1, err
 	}
 	if err := json.NewDecoder(conn).Decode(&code); err != nil {
-		return 1, fmt.Errorf("the container of the job's processes ended before %s: %w", args[0], err)
+		return 1, fmt.Errorf("the container of the job's processes ended before %s: %w", r.Args[0], err)
 	}
 	return code, nil
 }
@@ -71,13 +73,18 @@ func (s *supervisor) serve(ctx context.Context, dir string) error {
 // client runs a script, and ends it if the client goes away.
 func (s *supervisor) client(conn *net.UnixConn) {
 	defer conn.Close()
-	cmd, files, err := receive(conn)
+	r, files, err := receive(conn)
 	defer func() {
 		for _, f := range files {
 			_ = f.Close()
 		}
 	}()
+	var cmd *exec.Cmd
 	if err == nil {
+		if r.Unmonitor {
+			s.unmonitored.Store(true)
+		}
+		cmd = r.command(files)
 		err = cmd.Start()
 	}
 	if err != nil {
@@ -100,38 +107,39 @@ func (s *supervisor) client(conn *net.UnixConn) {
 	_ = json.NewEncoder(conn).Encode(code)
 }
 
-// receive reads a request.
-func receive(conn *net.UnixConn) (cmd *exec.Cmd, files []*os.File, err error) {
+func (r request) command(output []*os.File) *exec.Cmd {
+	cmd := exec.Command(r.Args[0], r.Args[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.Env, "/", output[0], output[1]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
+// receive reads a request, which comes with two files.
+func receive(conn *net.UnixConn) (r request, files []*os.File, err error) {
 	first, rights := make([]byte, 1), make([]byte, syscall.CmsgSpace(2*4))
 	_, n, _, _, err := conn.ReadMsgUnix(first, rights)
 	if err != nil {
-		return nil, nil, err
+		return r, nil, err
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:n])
 	if err != nil {
-		return nil, nil, err
+		return r, nil, err
 	}
 	for _, m := range messages {
 		fds, err := syscall.ParseUnixRights(&m)
 		if err != nil {
-			return nil, files, err
+			return r, files, err
 		}
 		for _, fd := range fds {
 			syscall.CloseOnExec(fd)
 			files = append(files, os.NewFile(uintptr(fd), "output"))
 		}
 	}
-	var r request
-	if err := json.NewDecoder(conn).Decode(&r); err != nil {
-		return nil, files, err
+	err = json.NewDecoder(conn).Decode(&r)
+	if err == nil && (len(files) != 2 || len(r.Args) == 0) {
+		err = errors.New("want a program, its output and its error")
 	}
-	if len(files) != 2 || len(r.Args) == 0 {
-		return nil, files, errors.New("want a program, its output and its error")
-	}
-	cmd = exec.Command(r.Args[0], r.Args[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.Env, "/", files[0], files[1]
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	return cmd, files, nil
+	return r, files, err
 }
 
 // end ends a session: SIGTERM, and SIGKILL after ten seconds.

@@ -255,6 +255,29 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// TestDrainUnmonitors has a script end a process, which is not started again then.
+func TestDrainUnmonitors(t *testing.T) {
+	w := newWorld(t)
+	c := w.check("db")
+	s := &supervisor{checks: []contract.MonitCheck{c}, pause: 20 * time.Millisecond, say: t.Logf}
+	if err := s.serve(t.Context(), w.dir); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.run(ctx) }()
+	w.log("start db\n")
+	drain := request{Args: []string{"/bin/sh", "-c", "kill $(cat " + c.Pidfile + "); sleep 1"}, Unmonitor: true} // many looks
+	if code, err := execute(w.dir, drain); code != 0 || err != nil {
+		t.Errorf("got %d, %v", code, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	w.log("start db\n")
+}
+
 // TestMain is the client of a script if it is told so.
 func TestMain(m *testing.M) {
 	if dir, text, ok := strings.Cut(os.Getenv("CUPOLA_MONIT_EXEC"), "\n"); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,6 +16,8 @@ type supervisor struct {
 	checks []contract.MonitCheck // each after those that it depends on
 	pause  time.Duration         // between looks
 	say    func(format string, args ...any)
+	// unmonitored leaves what has ended as it is. A script sets it.
+	unmonitored atomic.Bool
 
 	seen     map[string]bool            // has run
 	starting map[string]<-chan struct{} // open as long as the start program runs
@@ -27,7 +30,9 @@ func (s *supervisor) run(ctx context.Context) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		s.look(ctx)
+		if !s.unmonitored.Load() {
+			s.look(ctx)
+		}
 		sleep(ctx, s.pause)
 	}
 	for _, c := range slices.Backward(s.checks) {

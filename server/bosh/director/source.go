@@ -58,7 +58,10 @@ func (l *Loop) desired(tx *store.Tx) (all []lrp.Desired, unknown []string, err e
 		if err != nil {
 			return nil, nil, err
 		}
-		all = append(all, i.Desired()...)
+		for _, d := range i.Desired() {
+			d.Unmonitored = r.Phase == cf.BOSHDraining // by its drain script a process may end, as on a machine of BOSH's
+			all = append(all, d)
+		}
 	}
 	l.setFaults(faults)
 	return all, unknown, nil
