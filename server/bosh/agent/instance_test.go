@@ -104,8 +104,29 @@ func TestVolumesAsBPM(t *testing.T) {
 		t.Errorf("got %+v before the process; want nothing", got.Setup)
 	}
 	run, err := i.Run(Call{Job: "nats", Script: PreStart})
-	if want := []lrp.Volume{v("bosh-data-g", "data", "", "", false, false), v("store", "store", "", "", false, false), v("bosh-sys-g", "sys", "", "", false, false)}; err != nil || !cmp.Equal(want, run.Volumes) {
-		t.Errorf("got %+v, %v; want all disks whole for scripts", run.Volumes, err)
+	if want := []lrp.Volume{v("bosh-data-g", "data", "", "", false, false), v("store", "store", "", "", false, false), v("bosh-sys-g", "sys", "", "", false, false), v("bosh-sys-g", "sys/run/bpm", "run/bpm/nats", "root", false, false)}; err != nil || !cmp.Equal(want, run.Volumes) {
+		t.Errorf("got %+v, %v; want all disks whole for scripts, and pidfiles of the job alone", run.Volumes, err)
+	}
+}
+
+// TestScriptsSignalProcesses has the scripts that run beside processes find these, and no others.
+func TestScriptsSignalProcesses(t *testing.T) {
+	i := instance(Process{})
+	for script, with := range map[Script]bool{PreStart: false, PostStart: true, PostDeploy: true, PreStop: true, Drain: true, PostStop: false, Errand: true} {
+		run, err := i.Run(Call{Job: "nats", Script: script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var peers []lrp.Peer
+		options := "{}"
+		if with {
+			peers = []lrp.Peer{{Name: "nats", Key: lrp.Key{ProcessGUID: "nats.nats.0.nats.nats.d"}}}
+			options = `{"Peers":[{"Name":"nats","Executable":"/bin/nats"}],"Pidfiles":"/var/vcap/sys/run/bpm/nats"}`
+		}
+		got := run.Action.Run
+		if diff := cmp.Diff(peers, got.Peers); diff != "" || got.Path != contract.Helper || !slices.Equal(got.Args[:2], []string{"script", options}) {
+			t.Errorf("%s: got %q %s", script, got.Args, diff)
+		}
 	}
 }
 
@@ -248,9 +269,12 @@ func TestMonitoredJob(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	exec := []string{"monit", "exec", "/var/vcap/jobs/nats", "/var/vcap/jobs/nats/bin/pre-start"}
+	exec := []string{"script", "{}", contract.Helper, "monit", "exec", "/var/vcap/jobs/nats", "/var/vcap/jobs/nats/bin/pre-start"}
 	if run := script.Action.Run; run.Path != contract.Helper || !slices.Equal(run.Args, exec) {
 		t.Errorf("got %s %q; want %q", run.Path, run.Args, exec)
+	}
+	if drain, err := i.Run(Call{Job: "nats", Script: Drain}); err != nil || !slices.Contains(drain.Action.Run.Args, "drain") || slices.Contains(drain.Action.Run.Args, "exec") {
+		t.Errorf("got %+v, %v; want that what ends is not started", drain.Action, err)
 	}
 	if c := got.Checks.Readiness; len(c) != 1 || c[0].Type != lrp.CheckExec || !slices.Equal(c[0].Run.Args, []string{"monit", "summary", checks}) {
 		t.Errorf("got %+v", c)

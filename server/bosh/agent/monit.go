@@ -46,9 +46,13 @@ func monit(j *Job, p *Process) lrp.Run {
 }
 
 // beside has a script run in the container of the job's processes, so that it sees them, if they run.
-func (j *Job) beside(run lrp.Run) lrp.Run {
+func (j *Job) beside(run lrp.Run, s Script) lrp.Run {
 	if j.monitored() {
-		run.Args = append([]string{contract.CommandMonit, contract.MonitExec, bpm.JobDir(j.Name), run.Path}, run.Args...)
+		verb := contract.MonitExec
+		if s == Drain {
+			verb = contract.MonitDrain
+		}
+		run.Args = append([]string{contract.CommandMonit, verb, bpm.JobDir(j.Name), run.Path}, run.Args...)
 		run.Path = contract.Helper
 	}
 	return run

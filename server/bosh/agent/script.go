@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/bpm"
 )
@@ -58,7 +60,7 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, string(c.Script)}, "/")
 	if c.Process == "" {
 		i.showWhole(&run, j)
-		run.Action = j.script(c).Action()
+		run.Action = i.script(j, c).Action()
 		switch {
 		case c.Script == Drain:
 			run.ResultFile = drainFile
@@ -72,20 +74,38 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 		return run, fmt.Errorf("job %s of %s has no process %s", j.Name, i.name(), c.Process)
 	}
 	i.show(&run, j, p)
+	if run.Action.Run != nil {
+		run.Action = wrapped(*run.Action.Run, contract.ScriptOptions{}).Action()
+	}
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, p.Name}, "/")
 	return run, nil
 }
 
 // script is the process of a script, which finds its job's directory as a
 // program of BOSH does, and raises its limit of open files as root may there.
-func (j *Job) script(c Call) lrp.Run {
+func (i Instance) script(j *Job, c Call) lrp.Run {
 	run := lrp.Run{Path: bpm.JobDir(j.Name) + "/" + c.Script.file(), Args: c.Args, Dir: "/", User: "root", Nofile: lrp.AllFiles}
 	run.Env = append(scriptEnv(), c.Env...)
-	run = j.beside(run)
+	run = j.beside(run, c.Script)
 	if c.Script == Drain {
 		run.Args = append([]string{"-c", `exec "$0" "$@" > ` + drainFile, run.Path}, run.Args...)
 		run.Path = "/bin/sh"
 	}
+	var options contract.ScriptOptions
+	if j.hasPidfiles() && c.Script != PreStart && c.Script != PostStop {
+		run.Peers, options = i.peers(j)
+	}
+	return wrapped(run, options)
+}
+
+// wrapped has a program run as a script: what it leaves behind has time to end.
+func wrapped(run lrp.Run, options contract.ScriptOptions) lrp.Run {
+	text, err := json.Marshal(options)
+	if err != nil {
+		panic(err) // it is made of texts
+	}
+	run.Args = append([]string{contract.CommandScript, string(text), run.Path}, run.Args...)
+	run.Path = contract.Helper
 	return run
 }
 

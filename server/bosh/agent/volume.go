@@ -61,6 +61,9 @@ func (i Instance) showWhole(run *lrp.RunInfo, j *Job) {
 			run.Trees = append(run.Trees, lrp.Tree{Path: other.treeDir(), Files: other.tree()})
 		}
 	}
+	if j.hasPidfiles() {
+		run.Volumes = append(run.Volumes, i.pidfiles(j))
+	}
 	run.Setup = j.prepared()
 }
 

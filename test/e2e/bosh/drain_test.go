@@ -1,0 +1,119 @@
+package bosh
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cupola/test/e2e"
+)
+
+const (
+	gateBPM = `processes:
+- {name: gate, executable: /var/vcap/jobs/gate/bin/gate, hooks: {pre_start: /bin/true}}
+- {name: side, executable: /var/vcap/jobs/gate/bin/side}
+`
+	// gate takes two seconds to drain, and ends then.
+	gateProcess = `#!/bin/bash
+log=/var/vcap/sys/log/gate/gate.log
+trap 'echo "gate drains" >> $log; draining=$SECONDS' USR1
+trap 'echo "gate stops" >> $log; exit 0' TERM
+echo "gate starts <%= p('note') %>" >> $log
+until [ -n "$draining" ] && (( SECONDS > draining + 2 )); do sleep 0.2; done
+echo "gate drained" >> $log
+`
+	sideProcess = `#!/bin/bash
+trap 'echo "side hears HUP" >> /var/vcap/sys/log/gate/side.log' HUP
+trap 'echo "side stops" >> /var/vcap/sys/log/gate/side.log; exit 0' TERM
+while :; do sleep 0.2; done
+`
+	// gateDrain is like those of routing-release.
+	gateDrain = `#!/bin/bash
+set -e
+pidfile=/var/vcap/sys/run/bpm/gate/gate.pid
+log=/var/vcap/sys/log/gate/gate.log
+[ -d /var/vcap/sys/run/bpm/other ] && echo "another job's pidfiles" >> $log
+if [[ ! -f ${pidfile} ]]; then
+  echo "no pidfile, $1" >> $log
+  echo 0
+  exit 0
+fi
+pid=$(cat ${pidfile})
+if [ "$1" = job_check_status ]; then
+  kill -0 "${pid}" && echo "drain checks $(cat /proc/${pid}/comm)" >> $log
+  echo -1
+  exit 0
+fi
+kill -HUP "$(cat /var/vcap/sys/run/bpm/gate/side.pid)"
+kill -USR1 "${pid}"
+echo -1
+`
+	// gatePostStart sees the processes, too, and kills one.
+	gatePostStart = `#!/bin/bash
+exec > >(sleep 1; tee -a /var/vcap/sys/log/gate/post-start.log) 2>&1
+pid=$(cat /var/vcap/sys/run/bpm/gate/side.pid)
+echo "post-start sees $(tr -d '\0' < /proc/$pid/cmdline)"
+kill -9 $pid
+while kill -0 $pid 2> /dev/null; do sleep 0.1; done
+echo "side is gone"
+`
+)
+
+func (d *releaseDaemon) uploadGate() {
+	d.T.Helper()
+	dir := d.T.TempDir()
+	for name, text := range map[string]string{
+		"config/final.yml":               "name: gate\n",
+		"jobs/gate/monit":                "",
+		"jobs/gate/spec":                 "name: gate\ntemplates: {bpm.yml: config/bpm.yml, gate.erb: bin/gate, side: bin/side, drain: bin/drain, post-start: bin/post-start}\nproperties: {note: {default: first}}\n",
+		"jobs/gate/templates/bpm.yml":    gateBPM,
+		"jobs/gate/templates/gate.erb":   gateProcess,
+		"jobs/gate/templates/side":       sideProcess,
+		"jobs/gate/templates/drain":      gateDrain,
+		"jobs/gate/templates/post-start": gatePostStart,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			d.T.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			d.T.Fatal(err)
+		}
+	}
+	d.must(d.Run("deployment", "upload-release", dir, "--version", "1"))
+}
+
+func (d *releaseDaemon) wantFile(path, want string) {
+	d.T.Helper()
+	e2e.Eventually(d.T, time.Minute, func() string {
+		if got := d.in("cat " + path); got != want {
+			return "got " + path + "\n" + got + "\nwant\n" + want
+		}
+		return ""
+	})
+}
+
+// TestDrainOfBPM has the scripts of a job for BPM find its processes by pidfiles, and send them signals. A process that ends
+// while its job drains is not started again, and is asked for until then.
+func TestDrainOfBPM(t *testing.T) {
+	t.Parallel()
+	d := startReleases(t)
+	d.uploadGate()
+	ops := func(note string) []e2e.Doc {
+		return []e2e.Doc{
+			replace("/releases", []e2e.Doc{{"name": "gate", "version": "1"}}),
+			replace("/instance_groups/0/jobs", []e2e.Doc{{"name": "gate", "release": "gate", "properties": e2e.Doc{"note": note}}}),
+		}
+	}
+	d.must(d.deployWith(ops("one")...))
+	d.wantFile("/var/vcap/sys/log/gate/post-start.log", "post-start sees /var/vcap/jobs/gate/bin/side\nside is gone")
+	d.must(d.deployWith(ops("two")...))
+	got := d.in("cat /var/vcap/sys/log/gate/gate.log")
+	if !strings.HasPrefix(got, "gate starts one\ngate drains\ndrain checks gate\n") || !strings.Contains(got, "drain checks gate\ngate drained\nno pidfile, job_check_status\ngate starts two") {
+		t.Errorf("got\n%s\nwant the process drained, and ended once", got)
+	}
+	d.wantFile("/var/vcap/sys/log/gate/side.log", "side hears HUP\nside stops")
+	d.must(d.Run("deployment", "delete", "demo"))
+}
