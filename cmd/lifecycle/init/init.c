@@ -481,8 +481,9 @@ static _Noreturn void relay(const char *descriptor)
 	end(0);
 }
 
-/* stand_in passes all signals that it gets on to the socket, until that ends. It closes
- * its standard output when it is ready. */
+/* stand_in passes all signals that it gets on to the socket, until that ends, or its standard
+ * error does: then all that came before are passed on first. It closes its standard output
+ * when it is ready. */
 static _Noreturn void stand_in(void)
 {
 	const unsigned long all = ~0UL;
@@ -491,13 +492,18 @@ static _Noreturn void stand_in(void)
 	if (signals < 0)
 		fail(SETUP, "watch signals", "", reason(signals));
 	call(__NR_close, 1);
-	struct signalfd_siginfo info;
-	while (either(0, signals) == signals && call(__NR_read, signals, &info, sizeof info) == sizeof info) {
+	struct pollfd ends[3] = {{signals, POLLIN, 0}, {0, POLLIN, 0}, {2, POLLIN, 0}};
+	for (;;) {
+		if (call(__NR_ppoll, ends, 3) < 0)
+			continue;
+		if (!ends[0].revents)
+			end(0);
+		struct signalfd_siginfo info;
+		call(__NR_read, signals, &info, sizeof info);
 		unsigned char signal = info.ssi_signo;
 		if (call(__NR_write, 0, &signal, 1) != 1)
-			break;
+			end(0);
 	}
-	end(0);
 }
 
 __attribute__((used)) static _Noreturn void start(long *stack)

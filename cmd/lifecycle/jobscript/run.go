@@ -38,7 +38,7 @@ func run(args []string) (code int, err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("adopt what the script leaves behind: %w", err)
 	}
-	all, err := begin(o, contract.Init)
+	all, err := begin(o, os.Stdin, contract.Init)
 	defer all.remove()
 	if err != nil {
 		return 0, err

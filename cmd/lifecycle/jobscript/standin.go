@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"cupola/runtime/contract"
@@ -22,13 +21,14 @@ type standIn struct {
 	cmd     *exec.Cmd
 	pidfile string
 	socket  *os.File // that it passes signals on to
-	done    *sync.Once
+	hold    *os.File // it ends when this is closed
 }
 
 type standIns []standIn
 
-// begin starts a stand-in for each process that runs, by the program init, and writes its pidfile. Pidfiles that were there go.
-func begin(o contract.ScriptOptions, init string) (all standIns, err error) {
+// begin starts a stand-in for each process that comes by a socket, by the program init, and writes its pidfile. Pidfiles that were
+// there go.
+func begin(o contract.ScriptOptions, from *os.File, init string) (all standIns, err error) {
 	if len(o.Peers) == 0 {
 		return nil, nil
 	}
@@ -38,7 +38,7 @@ func begin(o contract.ScriptOptions, init string) (all standIns, err error) {
 	if err := os.Mkdir(o.Pidfiles, 0o755); err != nil { //nolint:gosec // whoever the script becomes may read it
 		return nil, err
 	}
-	sockets, err := receive(os.Stdin)
+	sockets, err := receive(from)
 	if err != nil {
 		return nil, fmt.Errorf("receive the job's processes: %w", err)
 	}
@@ -67,10 +67,16 @@ func start(init string, p contract.ScriptPeer, socket *os.File) (s standIn, err 
 		return s, err
 	}
 	defer ready.Close()
-	s = standIn{socket: socket, done: &sync.Once{}}
-	s.cmd = &exec.Cmd{Path: init, Args: []string{p.Executable, contract.InitStandIn, filepath.Base(p.Executable)}, Env: []string{}, Stdin: socket, Stdout: stdout}
+	held, hold, err := os.Pipe()
+	if err != nil {
+		stdout.Close()
+		return s, err
+	}
+	s = standIn{socket: socket, hold: hold}
+	s.cmd = &exec.Cmd{Path: init, Args: []string{p.Executable, contract.InitStandIn, filepath.Base(p.Executable)}, Env: []string{}, Stdin: socket, Stdout: stdout, Stderr: held}
 	err = s.cmd.Start()
 	stdout.Close()
+	held.Close()
 	if err == nil {
 		_, _ = ready.Read(make([]byte, 1)) // until it closes its end, or ends
 	}
@@ -81,15 +87,14 @@ func start(init string, p contract.ScriptPeer, socket *os.File) (s standIn, err 
 func (all standIns) ended(pid int, status syscall.WaitStatus) {
 	at := slices.IndexFunc(all, func(s standIn) bool { return s.cmd.Process.Pid == pid })
 	if at >= 0 && status.Signaled() && status.Signal() == syscall.SIGKILL {
-		all[at].done.Do(func() { _, _ = all[at].socket.Write([]byte{byte(syscall.SIGKILL)}) }) // the process may have ended
+		_, _ = all[at].socket.Write([]byte{byte(syscall.SIGKILL)}) // the process may have ended
 	}
 }
 
-// remove ends the stand-ins, and removes their pidfiles.
+// remove has the stand-ins end, when they have passed on what came until now, and removes their pidfiles.
 func (all standIns) remove() {
 	for _, s := range all {
-		s.done.Do(func() {})
-		_ = s.cmd.Process.Kill() // it may have ended
+		s.hold.Close()
 		if err := os.Remove(s.pidfile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintln(os.Stderr, "script:", err)
 		}
