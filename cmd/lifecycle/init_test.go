@@ -109,7 +109,7 @@ func TestInitJoinsCgroupsAndClosesThem(t *testing.T) {
 			t.Errorf("cgroup file: got %q, %v; want 0", text, err)
 		}
 	}
-	if code, out := runInit(t, nil, "--cgroup-fds", "9", "--", "echo", "ran"); code != 125 || strings.Contains(out, "ran") {
+	if code, out := runInit(t, nil, "--cgroup-fds", "4000", "--", "echo", "ran"); code != 125 || strings.Contains(out, "ran") {
 		t.Errorf("closed descriptor: got %d %q; want 125 and no command", code, out)
 	}
 }
