@@ -268,7 +268,7 @@ func (c *Config) checkPreloads() error {
 }
 
 func (c *Config) checkServices() (err error) {
-	err = databroker.CheckNames(c.DataServices)
+	c.DataServices, err = databroker.ParseServices(c.DataServices)
 	if c.None && len(c.DataServices) > 0 {
 		err = errors.Join(err, errors.New("invalid --data-services: services of the built-in broker run on this machine alone, and --cells none has no containers there: leave one of both out"))
 	}

@@ -1,4 +1,4 @@
-// Package databroker is the built-in service broker: databases for demos, each a
+// Package databroker is the built-in service broker: databases and operators' own services, each a
 // container of this machine with a volume. It speaks the Open Service
 // Broker API 2.17 and nothing else, so that the platform treats it as any broker.
 //

@@ -3,6 +3,7 @@ package databroker
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,21 +16,25 @@ type Offer struct {
 	Files  []*servicefile.File
 	Faults []error // of files that are not offered
 
-	read []FileStatus
+	read []FileStatus // all files
 }
 
 // isFile reports whether a value of --data-services is a file, or a directory of files.
 func isFile(value string) bool { return strings.Contains(value, "/") || servicefile.IsName(value) }
 
-// CheckNames refuses values of --data-services that are neither services nor files. Whether files are valid
-// is known once they are read: one that is not keeps the daemon from nothing else.
-func CheckNames(values []string) (err error) {
+// ParseServices makes the files of --data-services absolute, and refuses values that are neither services nor files. Whether
+// files are valid is known once they are read: one that is not keeps the daemon from nothing else.
+func ParseServices(values []string) (all []string, err error) {
 	for _, value := range values {
-		if !isFile(value) && !slices.Contains(Names(), value) {
-			err = errors.Join(err, fmt.Errorf("invalid --data-services %q: give some of %s, or files or directories of your own services, like /etc/cupola/services", value, strings.Join(Names(), ", ")))
+		var fault error
+		if isFile(value) {
+			value, fault = filepath.Abs(value)
+		} else if !slices.Contains(Names(), value) {
+			fault = fmt.Errorf("invalid --data-services %q: give some of %s, or files or directories of your own services, like /etc/cupola/services", value, strings.Join(Names(), ", "))
 		}
+		all, err = append(all, value), errors.Join(err, fault)
 	}
-	return err
+	return all, err
 }
 
 // Load reads the files that --data-services names.
@@ -67,9 +72,6 @@ func (o *Offer) refuse(path string, err error) {
 	o.Faults = append(o.Faults, err)
 	o.read = append(o.read, FileStatus{File: path, Fault: err.Error()})
 }
-
-// status are the files in the order in which they were read.
-func (o Offer) status() []FileStatus { return o.read }
 
 // CheckFile reads a service file that is to be offered beside the built-in services.
 func CheckFile(path string) (*servicefile.File, error) {

@@ -55,7 +55,7 @@ func (s Status) Report(ctx context.Context) (r Report, err error) {
 	for _, name := range Names() {
 		r.Services = append(r.Services, ServiceStatus{name, slices.Contains(s.Offer.Names, name), !slices.Contains(missing, name)})
 	}
-	r.Files = s.Offer.status()
+	r.Files = s.Offer.read
 	r.Instances, err = s.instances(ctx)
 	return r, err
 }
