@@ -94,10 +94,11 @@ func TestServiceFiles(t *testing.T) {
 	storeIsRestored(d, store)
 	storeOfABackup(d)
 	bareShares(d)
+	storeOnAStack(d, dir, image)
 	if out, err := d.Run("stack", "rm", "docker://"+image, "--data-dir", d.Dir); err == nil || !strings.Contains(out, "service instance "+store) {
 		t.Errorf("stack rm: got %s, %v; want the image kept for the service instance", out, err)
 	}
-	fileIsReloaded(d, dir, strings.NewReplacer("IMAGE", image, "name: bare", "name: late").Replace(bareFile))
+	fileIsReloaded(d, dir, strings.NewReplacer("IMAGE", image, "name: bare", "name: late").Replace(bareFile), "late")
 
 	// A running instance keeps its image, although its tag and its file say another one.
 	pushAgain(t, r, program)
@@ -283,8 +284,34 @@ func storeOfABackup(d *e2e.Daemon) {
 	}
 }
 
-// fileIsReloaded corrects the bad file, which the running daemon offers then.
-func fileIsReloaded(d *e2e.Daemon, dir, text string) {
+// storeOnAStack runs a service on a stack of the machine, as vcap, and is told of an image that there is not.
+func storeOnAStack(d *e2e.Daemon, dir, image string) {
+	d.T.Helper()
+	if out, err := d.Run("stack", "pull", "docker://"+image, "--name", "storestack", "--username", e2e.RegistryUser, "--password", e2e.RegistryPassword, "--data-dir", d.Dir); err != nil {
+		d.T.Fatalf("stack pull: %v\n%s", err, out)
+	}
+	text := strings.NewReplacer("name: store", "name: stacked", "VERSION", "1.0.0", "image: IMAGE", "image: preloaded:storestack", "registry: {username: joe, password: open sesame}", "command: [store]").Replace(storeFile)
+	fileIsReloaded(d, dir, text, "stacked")
+	guid := d.DataInstance("stacked", "onstack")
+	if got := storeRow(d, guid, "root", storeKey(d, guid, "onstack")["root"].(string)); got != "edition 1.0.0  by 2000 in 64 MB" {
+		d.T.Errorf("got %q; want the store run by vcap", got)
+	}
+	if out, err := d.Run("stack", "rm", "storestack", "--data-dir", d.Dir); err == nil || !strings.Contains(out, "service instance "+guid) {
+		d.T.Errorf("stack rm: got %s, %v; want the stack kept for the service instance", out, err)
+	}
+	fileIsReloaded(d, dir, strings.NewReplacer("name: bare", "name: missing", "IMAGE", image+"-missing").Replace(bareFile), "missing")
+	if _, err := d.MakeDataInstance("missing", "none"); err == nil || !strings.Contains(err.Error(), "pull docker://"+image+"-missing: ") {
+		d.T.Errorf("got %v; want to be told that there is no such image", err)
+	}
+	for _, guid := range []string{guid, d.First("/v3/service_instances?names=none")} {
+		if err := d.Change("DELETE", "/v3/service_instances/"+guid, nil); err != nil {
+			d.T.Fatal(err)
+		}
+	}
+}
+
+// fileIsReloaded corrects the bad file, of which the running daemon offers the service then.
+func fileIsReloaded(d *e2e.Daemon, dir, text, service string) {
 	d.T.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "bad.yml"), []byte(text), 0o600); err != nil {
 		d.T.Fatal(err)
@@ -292,7 +319,7 @@ func fileIsReloaded(d *e2e.Daemon, dir, text string) {
 	if err := d.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		d.T.Fatal(err)
 	}
-	d.WaitFor("/v3/service_plans?names=small&service_offering_names=late&available=true")
+	d.WaitFor("/v3/service_plans?names=small&service_offering_names=" + service + "&available=true")
 }
 
 // storeKey makes a service key, and returns its credentials.
