@@ -11,6 +11,7 @@ const (
 	MonitRun     = "run"     // DIR CHECKS, as JSON: starts them, starts them again, and stops them at SIGTERM; DIR is the job's
 	MonitExec    = "exec"    // DIR PROGRAM ARGUMENT…: runs a program where "run" does, or here if that does not run
 	MonitDrain   = "drain"   // the same; from then on "run" starts nothing that ends
+	MonitTest    = "test"    // MonitCondition, as JSON: fails if it holds for the container that it runs in
 	MonitSummary = "summary" // CHECKS, as JSON: fails if a process does not run
 )
 
@@ -21,6 +22,21 @@ type MonitCheck struct {
 	Start   MonitProgram
 	Stop    MonitProgram
 	Depends []string `json:",omitempty"`
+	// Conditions are what else is looked at while the process runs.
+	Conditions []MonitCondition `json:",omitempty"`
+}
+
+// MonitCondition is an "if": when it has held for so many looks in a row, the process is restarted, or else a program is run.
+// One of Memory and Port is set.
+type MonitCondition struct {
+	Text   string        // as in the file
+	Memory uint64        `json:",omitempty"` // bytes: the process, with its children, has more
+	Port   uint16        `json:",omitempty"` // it does not answer
+	Host   string        `json:",omitempty"` // of Port; "" is the container's own
+	Path   string        `json:",omitempty"` // of Port: that an HTTP server answers; "" is any server
+	Wait   time.Duration `json:",omitempty"` // of Port: how long for
+	Looks  int
+	Exec   MonitProgram `json:",omitzero"`
 }
 
 // MonitProgram is a start or a stop program. Without Args there is none.

@@ -23,6 +23,8 @@ type Deployment struct {
 	Foreign []string
 	// Literal are the texts of properties that are credentials by their names.
 	Literal []string
+	// Ignored are lines of monit files that have no effect, after their jobs.
+	Ignored []string
 }
 
 // Group is an instance group.
@@ -102,6 +104,8 @@ type Process struct {
 	Readiness, Liveness *manifest.Probe
 	// Monit are the processes of a job that has a monit file instead of BPM's: one container runs them all.
 	Monit []contract.MonitCheck `json:",omitempty"`
+	// Conditions are those of the monit file of a job for BPM.
+	Conditions []contract.MonitCondition `json:",omitempty"`
 }
 
 // Active is the probe that reports whether the instance is the active one, by a

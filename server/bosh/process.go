@@ -37,6 +37,9 @@ func (g *group) readProcesses(j *job) error {
 		if err == nil {
 			r.Processes, err = g.contain(j, config)
 		}
+		if err == nil && j.conditions {
+			j.addConditions(r)
+		}
 		if err != nil && (last == nil || err.Error() != last.Error()) {
 			last = errors.Join(last, err) // what is wrong with one is mostly so with all
 		}

@@ -72,6 +72,8 @@ type job struct {
 	order      *tree.Order // of properties
 	rendered   []Rendered  // by instance
 	monit      bool        // its processes are those of its monit file
+	conditions bool        // those of its monit file are looked at
+	ignored    []string    // lines of its monit file
 }
 
 func (g *group) fault(j *job, err error) error {
@@ -226,6 +228,11 @@ func (r *resolution) deployment() *Deployment {
 	d := &Deployment{Name: r.m.Name, Tags: r.m.Tags, Provides: r.links.Providers, Consumes: r.links.Foreign, Aliases: r.aliases, Foreign: r.foreign, Literal: r.literal}
 	for _, g := range r.groups {
 		d.Groups = append(d.Groups, r.group(g))
+		for _, j := range g.jobs {
+			for _, line := range j.ignored {
+				d.Ignored = append(d.Ignored, fmt.Sprintf("%s/%s, %s", g.Name, j.Name, line))
+			}
+		}
 	}
 	return d
 }

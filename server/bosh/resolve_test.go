@@ -447,3 +447,32 @@ func TestMonitFile(t *testing.T) {
 		})
 	}
 }
+
+// TestMonitFileForBPM takes conditions alone from the monit file of a job for BPM, and tells what has no effect.
+func TestMonitFileForBPM(t *testing.T) {
+	const file = "check process a\n  with pidfile /var/vcap/sys/run/bpm/j/a.pid\n  if totalmem > 1<%= spec.index %>0 Mb then restart\n  if totalmem > 9 Mb then exec \"/bin/x\"\n  if cpu > 90% then alert\n"
+	for monit, want := range map[string]string{
+		file:                          `[{if totalmem > 110 Mb then restart 115343360 0   0s 1 {[]   0s}}] [g/j, line 5: if cpu > 90% then alert g/j, if totalmem > 9 Mb then exec "/bin/x"]`,
+		file + "set daemon 5":         `[] [g/j, line 6: cannot read "set" here: known are check, with pidfile, start, stop, depends, group, mode, if and, without effect, every and alert]`,
+		"<%= raise 'not rendered' %>": `[] []`,
+	} {
+		read := jobs(map[string]string{"a": "processes: [{name: a, executable: /a}]"}, map[string]string{"j": "templates: {a: config/bpm.yml}"})
+		r := Resolver{Job: func(ctx context.Context, of manifest.Image, name string) (release.Job, error) {
+			j, err := read(ctx, of, name)
+			j.Monit = []byte(monit)
+			return j, err
+		}}
+		d, err := r.Resolve(t.Context(), parse(t, "name: d\nreleases: [{name: r, version: '1'}]\nstemcells: [{alias: s, os: o, version: '1'}]\n"+
+			"instance_groups: [{name: g, instances: 2, stemcell: s, jobs: [{name: j, release: r}]}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := d.Groups[0].Instances[1].Jobs[0]
+		if got := fmt.Sprint(one.Processes[0].Conditions, d.Ignored); got != want {
+			t.Errorf("got %s; want %s", got, want)
+		}
+		if len(one.Files) != 1 {
+			t.Errorf("got %d files; want that of bpm alone", len(one.Files))
+		}
+	}
+}

@@ -37,12 +37,14 @@ func run(args []string) (code int, err error) {
 		return 0, supervise(args[1], args[2])
 	case (verb == contract.MonitExec || verb == contract.MonitDrain) && len(args) >= 3:
 		return execute(args[1], request{Args: args[2:], Env: os.Environ(), Unmonitor: verb == contract.MonitDrain})
+	case verb == contract.MonitTest && len(args) == 2:
+		return 0, test(args[1])
 	case verb == contract.MonitSummary && len(args) == 2:
 		checks, err := parse(args[1])
 		return 0, errors.Join(err, summary(checks))
 	}
-	return 0, fmt.Errorf("usage: monit %s FROM TO GROUP | %s DIR CHECKS | %s|%s DIR PROGRAM ARGUMENT… | %s CHECKS",
-		contract.MonitInstall, contract.MonitRun, contract.MonitExec, contract.MonitDrain, contract.MonitSummary)
+	return 0, fmt.Errorf("usage: monit %s FROM TO GROUP | %s DIR CHECKS | %s|%s DIR PROGRAM ARGUMENT… | %s CONDITION | %s CHECKS",
+		contract.MonitInstall, contract.MonitRun, contract.MonitExec, contract.MonitDrain, contract.MonitTest, contract.MonitSummary)
 }
 
 func parse(text string) (checks []contract.MonitCheck, err error) {

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -252,6 +256,39 @@ func TestScripts(t *testing.T) {
 	w.log("began\nended\n")
 	if cmd := script("exit 3"); os.Remove(w.path(socketName)) != nil || cmd.Run() == nil || cmd.ProcessState.ExitCode() != 3 {
 		t.Errorf("got code %d of a script without processes", cmd.ProcessState.ExitCode())
+	}
+}
+
+// TestConditions restarts a process that does not answer twice in a row, and runs a program for one that uses too much memory.
+func TestConditions(t *testing.T) {
+	w := newWorld(t)
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(res http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) <= 2 {
+			res.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer server.Close()
+	at := netip.MustParseAddrPort(server.Listener.Addr().String())
+	db, janitor := w.check("db"), w.check("janitor", "db")
+	exec := contract.MonitProgram{Args: []string{"/bin/sh", "-c", "echo big >> " + w.path("programs")}}
+	db.Conditions = []contract.MonitCondition{
+		{Host: "127.0.0.1", Port: at.Port(), Path: "/health", Wait: 10 * time.Second, Looks: 2},
+		{Memory: 1, Looks: 1, Exec: exec},
+		{Memory: 1 << 40, Looks: 1},
+	}
+	end := w.supervise(db, janitor)
+	w.log("start db\nstart janitor\nstop janitor\nstop db\nstart db\nstart janitor\n")
+	end()
+	if text, err := os.ReadFile(w.path("programs")); err != nil || !strings.HasPrefix(string(text), "big\n") {
+		t.Errorf("got %q, %v; want that the program ran", text, err)
+	}
+	text, err := json.Marshal(contract.MonitCondition{Port: 1, Host: "127.0.0.1", Wait: time.Second, Text: "if failed port 1 then restart"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run([]string{contract.MonitTest, string(text)}); err == nil || !strings.Contains(err.Error(), "refused (if failed port 1 then restart)") {
+		t.Errorf("got %v; want that nothing listens", err)
 	}
 }
 

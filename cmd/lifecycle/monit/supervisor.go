@@ -19,13 +19,14 @@ type supervisor struct {
 	// unmonitored leaves what has ended as it is. A script sets it.
 	unmonitored atomic.Bool
 
+	held     map[string]int             // how often in a row a condition has held
 	seen     map[string]bool            // has run
 	starting map[string]<-chan struct{} // open as long as the start program runs
 }
 
 // run starts the processes, and starts again those that ended, until ctx ends. Then it stops them.
 func (s *supervisor) run(ctx context.Context) error {
-	s.seen, s.starting = map[string]bool{}, map[string]<-chan struct{}{}
+	s.seen, s.starting, s.held = map[string]bool{}, map[string]<-chan struct{}{}, map[string]int{}
 	if err := forget(s.checks); err != nil {
 		return err
 	}
@@ -44,13 +45,20 @@ func (s *supervisor) run(ctx context.Context) error {
 // look starts what does not run, and what it depends on before it.
 func (s *supervisor) look(ctx context.Context) {
 	for _, c := range s.checks {
-		if _, alive := pid(c); alive {
+		n, alive := pid(c)
+		if alive {
 			s.seen[c.Name] = true
-			continue
+			why := s.fulfilled(c, n)
+			if why == nil {
+				continue
+			}
+			s.say("process %s is restarted: %v", c.Name, why)
+		} else if s.seen[c.Name] {
+			s.say("process %s is not running", c.Name)
 		}
 		if s.seen[c.Name] {
-			s.say("process %s is not running", c.Name)
 			s.stopDependents(c.Name)
+			s.stop(c)
 			s.seen[c.Name] = false
 		}
 		if s.ready(c) && ctx.Err() == nil {

@@ -182,6 +182,11 @@ func watch(run *lrp.RunInfo, p *Process) {
 		run.Checks.Liveness = []lrp.Check{c}
 		run.StartTimeout = c.InitialDelay + time.Duration(c.Failures)*c.Interval
 	}
+	for _, condition := range p.Conditions {
+		c := conditionCheck(condition)
+		run.Checks.Liveness = append(run.Checks.Liveness, c)
+		run.StartTimeout = max(run.StartTimeout, monitStart+time.Duration(c.Failures)*c.Interval)
+	}
 	if p.Readiness != nil {
 		run.Checks.Readiness = []lrp.Check{p.check(p.Readiness)}
 	}

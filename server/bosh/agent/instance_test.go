@@ -48,6 +48,16 @@ func TestProbesAsKubernetes(t *testing.T) {
 	}
 }
 
+func TestConditionsAsMonit(t *testing.T) {
+	p := Process{Conditions: []contract.MonitCondition{{Text: "if", Memory: 1 << 20, Looks: 3}}, Liveness: &Probe{Port: 80}}
+	got := instance(p).Desired()[0]
+	run := lrp.Run{Path: contract.Helper, Args: []string{"monit", "test", `{"Text":"if","Memory":1048576,"Looks":3}`}, Dir: "/", User: "root", Quiet: true}
+	want := lrp.Check{Type: lrp.CheckExec, Run: &run, InvocationTimeout: 5 * time.Second, Interval: 10 * time.Second, Failures: 3, Successes: 1}
+	if diff := cmp.Diff(want, got.Checks.Liveness[1]); diff != "" || got.StartTimeout != time.Minute {
+		t.Errorf("got %s to start, %s", got.StartTimeout, diff)
+	}
+}
+
 func TestConditionBeforePostStart(t *testing.T) {
 	i := instance(Process{})
 	post := Call{Job: "nats", Script: PostStart}

@@ -58,24 +58,33 @@ func (j *Job) beside(run lrp.Run, s Script) lrp.Run {
 	return run
 }
 
-// The times of summary: it is asked as often as monit looks, and may wait for a processor.
+// The times of checks: they are done as often as monit looks, and may wait for a processor.
 const (
-	summaryInterval = 10 * time.Second
-	summaryTimeout  = 5 * time.Second
+	monitInterval = 10 * time.Second
+	monitTimeout  = 5 * time.Second
+	monitStart    = 30 * time.Second // until conditions count
 )
 
 // summary has the instance be ready only while all processes run.
 func (p *Process) summary() lrp.Check {
 	run := helper(contract.MonitSummary, checksOf(p))
-	return lrp.Check{Type: lrp.CheckExec, Run: &run, Interval: summaryInterval, InvocationTimeout: summaryTimeout, Failures: 1, Successes: 1}
+	return lrp.Check{Type: lrp.CheckExec, Run: &run, Interval: monitInterval, InvocationTimeout: monitTimeout, Failures: 1, Successes: 1}
+}
+
+// conditionCheck has a process be started again when a condition has held for long enough.
+func conditionCheck(c contract.MonitCondition) lrp.Check {
+	run := helper(contract.MonitTest, encoded(c))
+	return lrp.Check{Type: lrp.CheckExec, Run: &run, Interval: monitInterval, InvocationTimeout: c.Wait + monitTimeout, Failures: c.Looks, Successes: 1}
 }
 
 func helper(args ...string) lrp.Run {
 	return lrp.Run{Path: contract.Helper, Args: append([]string{contract.CommandMonit}, args...), Dir: "/", User: "root", Quiet: true}
 }
 
-func checksOf(p *Process) string {
-	text, err := json.Marshal(p.Monit)
+func checksOf(p *Process) string { return encoded(p.Monit) }
+
+func encoded(of any) string {
+	text, err := json.Marshal(of)
 	if err != nil {
 		panic(err) // it is made of texts and numbers
 	}

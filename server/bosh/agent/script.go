@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -100,11 +99,7 @@ func (i Instance) script(j *Job, c Call) lrp.Run {
 
 // wrapped has a program run as a script: what it leaves behind has time to end.
 func wrapped(run lrp.Run, options contract.ScriptOptions) lrp.Run {
-	text, err := json.Marshal(options)
-	if err != nil {
-		panic(err) // it is made of texts
-	}
-	run.Args = append([]string{contract.CommandScript, string(text), run.Path}, run.Args...)
+	run.Args = append([]string{contract.CommandScript, encoded(options), run.Path}, run.Args...)
 	run.Path = contract.Helper
 	return run
 }

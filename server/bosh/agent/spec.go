@@ -56,6 +56,8 @@ type Process struct {
 	Active    *Probe   `json:",omitempty"` // one instance that passes it has the group's name
 	// Monit are the processes of the job's monit file, which this one starts and watches.
 	Monit []contract.MonitCheck `json:",omitempty"`
+	// Conditions of the monit file of a job for BPM: a process is started again while one holds.
+	Conditions []contract.MonitCondition `json:",omitempty"`
 }
 
 // Probe reports whether a process is well. One of Exec and Port is given; without

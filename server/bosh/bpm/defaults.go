@@ -26,6 +26,12 @@ func DataDir(job string) string { return root + "/data/" + job }
 // StoreDir is on the persistent disk.
 func StoreDir(job string) string { return root + "/store/" + job }
 
+// PidfileDir is where the pidfiles of a job are.
+func PidfileDir(job string) string { return root + "/sys/run/bpm/" + job }
+
+// Pidfile is that of a process.
+func Pidfile(job, process string) string { return PidfileDir(job) + "/" + process + ".pid" }
+
 // WithDefaults is p with what bpm gives a process of the job that does not say
 // otherwise: working directory, shutdown signal and environment variables.
 func (p Process) WithDefaults(job string) Process {

@@ -54,6 +54,9 @@ func (l *Loop) prepareDeploy(ctx context.Context, t *cf.BOSHTask, o Order) error
 	if err != nil {
 		return err
 	}
+	for _, line := range d.resolved.Ignored {
+		say("Ignoring monit file", line)
+	}
 	say("", "")
 	return l.Store.Write(ctx, func(tx *store.Tx) error { return l.writeDeploy(tx, d) })
 }

@@ -249,7 +249,7 @@ func processOf(j *bosh.Job, p bosh.Process) (agent.Process, error) {
 	if p.Unsafe.Privileged || p.Unsafe.HostPIDNamespace {
 		return agent.Process{}, fmt.Errorf("it wants to be privileged, and nothing is here: take unsafe.privileged and unsafe.host_pid_namespace out, or render the deployment for Kubernetes")
 	}
-	of := agent.Process{Process: p.Process, Monit: p.Monit, MemoryMB: int(p.Limits.Memory >> 20), CPUs: p.CPUs}
+	of := agent.Process{Process: p.Process, Monit: p.Monit, Conditions: p.Conditions, MemoryMB: int(p.Limits.Memory >> 20), CPUs: p.CPUs}
 	for _, port := range j.Ports {
 		of.Ports = append(of.Ports, uint16(port.Internal))
 	}

@@ -29,28 +29,37 @@ type check struct {
 	line int
 }
 
-// Parse reads a monit file. Each check comes after those that it depends on.
-func Parse(text []byte) ([]contract.MonitCheck, error) {
+// File is a monit file.
+type File struct {
+	Checks  []contract.MonitCheck // each after those that it depends on
+	Ignored []string              // statements without effect, with their lines
+}
+
+// Parse reads a monit file.
+func Parse(text []byte) (f File, err error) {
 	if len(text) > maxBytes {
-		return nil, fmt.Errorf("the file has %d bytes; at most %d are read", len(text), maxBytes)
+		return f, fmt.Errorf("the file has %d bytes; at most %d are read", len(text), maxBytes)
 	}
 	words, err := scan(string(text))
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	p := &parser{words: words}
 	for p.more() {
 		if err := p.statement(); err != nil {
-			return nil, err
+			return f, err
 		}
 	}
-	return p.ordered()
+	f.Ignored = p.ignored
+	f.Checks, err = p.ordered()
+	return f, err
 }
 
 type parser struct {
-	words  []word
-	at     int
-	checks []*check
+	words   []word
+	at      int
+	checks  []*check
+	ignored []string
 }
 
 func (p *parser) more() bool { return p.at < len(p.words) }
@@ -121,24 +130,34 @@ func (p *parser) statement() error {
 	case w.is("restart"): // a program of monit 5.7 and newer, which BOSH's agent does not call
 		return p.program(w, &contract.MonitProgram{})
 	case w.is("if", "every", "alert", "noalert"):
+		begins := p.at - 1
 		p.skip()
+		all := p.words[begins:p.at]
+		if made, ok := condition(all[1:]); ok && w.is("if") {
+			made.Text = written(all)
+			c.Conditions = append(c.Conditions, made)
+		} else {
+			p.ignored = append(p.ignored, fmt.Sprintf("line %d: %s", w.line, written(all)))
+		}
 		return nil
 	}
-	return unknown(w, "known are check, with pidfile, start, stop, depends, group, mode and, without effect, if, every and alert")
+	return unknown(w, "known are check, with pidfile, start, stop, depends, group, mode, if and, without effect, every and alert")
 }
 
 func unknown(w word, want string) error {
 	return fmt.Errorf("line %d: cannot read %q here: %s", w.line, cut(w.text), want)
 }
 
-func cut(text string) string {
-	if len(text) > 60 {
-		return strings.ToValidUTF8(text[:60], "") + "…"
+func cut(text string) string { return cutAt(text, 60) }
+
+func cutAt(text string, most int) string {
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }
 
-// skip passes over a statement without effect, up to the first word that begins another one. What a test does ("then restart",
+// skip passes over a statement, up to the first word that begins another one. What a test does ("then restart",
 // "then alert") is a part of it.
 func (p *parser) skip() {
 	action := false

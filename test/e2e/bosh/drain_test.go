@@ -25,9 +25,22 @@ until [ -n "$draining" ] && (( SECONDS > draining + 2 )); do sleep 0.2; done
 echo "gate drained" >> $log
 `
 	sideProcess = `#!/bin/bash
+echo "side starts" >> /var/vcap/sys/log/gate/side.log
 trap 'echo "side hears HUP" >> /var/vcap/sys/log/gate/side.log' HUP
 trap 'echo "side stops" >> /var/vcap/sys/log/gate/side.log; exit 0' TERM
-while :; do sleep 0.2; done
+while :; do
+  sleep 0.2
+  rm /var/vcap/sys/log/gate/grow 2> /dev/null && big=$(head -c 60000000 /dev/zero | tr '\0' a)
+done
+`
+	gateMonit = `check process gate
+  with pidfile /var/vcap/sys/run/bpm/gate/gate.pid
+  start program "/var/vcap/jobs/bpm/bin/bpm start gate"
+check process side
+  with pidfile /var/vcap/sys/run/bpm/gate/side.pid
+  start program "/var/vcap/jobs/bpm/bin/bpm start gate -p side"
+  if totalmem > <%= p('most') %> Mb then restart
+  if 1 restarts within 1 cycles then exec "/bin/restart-monit-job gate"
 `
 	// gateDrain is like those of routing-release.
 	gateDrain = `#!/bin/bash
@@ -66,8 +79,8 @@ func (d *releaseDaemon) uploadGate() {
 	dir := d.T.TempDir()
 	for name, text := range map[string]string{
 		"config/final.yml":               "name: gate\n",
-		"jobs/gate/monit":                "",
-		"jobs/gate/spec":                 "name: gate\ntemplates: {bpm.yml: config/bpm.yml, gate.erb: bin/gate, side: bin/side, drain: bin/drain, post-start: bin/post-start}\nproperties: {note: {default: first}}\n",
+		"jobs/gate/monit":                gateMonit,
+		"jobs/gate/spec":                 "name: gate\ntemplates: {bpm.yml: config/bpm.yml, gate.erb: bin/gate, side: bin/side, drain: bin/drain, post-start: bin/post-start}\nproperties: {note: {default: first}, most: {default: 50}}\n",
 		"jobs/gate/templates/bpm.yml":    gateBPM,
 		"jobs/gate/templates/gate.erb":   gateProcess,
 		"jobs/gate/templates/side":       sideProcess,
@@ -107,13 +120,22 @@ func TestDrainOfBPM(t *testing.T) {
 			replace("/instance_groups/0/jobs", []e2e.Doc{{"name": "gate", "release": "gate", "properties": e2e.Doc{"note": note}}}),
 		}
 	}
-	d.must(d.deployWith(ops("one")...))
+	out := d.must(d.deployWith(ops("one")...))
+	if want := `Ignoring monit file: web/gate, line 8: if 1 restarts within 1 cycles then exec "/bin/restart-monit-job gate"`; !strings.Contains(out, want) {
+		t.Errorf("got %s; want %s", out, want)
+	}
 	d.wantFile("/var/vcap/sys/log/gate/post-start.log", "post-start sees /var/vcap/jobs/gate/bin/side\nside is gone")
+	const side = "side starts\nside starts" // since post-start killed it
+	d.wantFile("/var/vcap/sys/log/gate/side.log", side)
+	d.in("touch /var/vcap/sys/log/gate/grow")
+	d.wantFile("/var/vcap/sys/log/gate/side.log", side+"\nside stops\nside starts") // by the monit file
 	d.must(d.deployWith(ops("two")...))
 	got := d.in("cat /var/vcap/sys/log/gate/gate.log")
 	if !strings.HasPrefix(got, "gate starts one\ngate drains\ndrain checks gate\n") || !strings.Contains(got, "drain checks gate\ngate drained\nno pidfile, job_check_status\ngate starts two") {
 		t.Errorf("got\n%s\nwant the process drained, and ended once", got)
 	}
-	d.wantFile("/var/vcap/sys/log/gate/side.log", "side hears HUP\nside stops")
+	if got, want := d.in("cat /var/vcap/sys/log/gate/side.log"), side+"\nside stops\nside starts\nside hears HUP\nside stops\nside starts"; !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
 	d.must(d.Run("deployment", "delete", "demo"))
 }
