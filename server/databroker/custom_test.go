@@ -177,7 +177,8 @@ func TestUpgrade(t *testing.T) {
 	if got := operation(w.row("i")).body; w.image() != first || got["state"] != "in progress" {
 		t.Errorf("got %q, %v; want the old image while the new one is pulled", w.image(), got)
 	}
-	upgrade("2.0.0", 422)
+	upgrade("2.0.0", 202) // by a platform that was killed meanwhile
+	upgrade("3.0.0", 422)
 	w.moves(k, cf.DataMaking, cf.UpgradeStopping)
 	w.moves(k, cf.DataMaking, cf.UpgradeStopping) // its container is there still
 	if w.image() != "" {

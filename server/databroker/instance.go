@@ -83,6 +83,8 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 		return a, err
 	case i == nil:
 		return a, refuse(http.StatusNotFound, "there is no such instance")
+	case i.Upgrade != cf.UpgradeNone && q.Maintenance != nil && upgradesTo(i) == q.Maintenance.Version:
+		return answer{http.StatusAccepted, object{"operation": "update"}}, nil // it is asked again
 	case i.State != cf.DataReady:
 		return a, errBusy
 	}

@@ -34,13 +34,27 @@ func (b *broker) upgrade(r *http.Request, i *cf.DataInstance, q request) (a answ
 		if err != nil {
 			return err
 		}
-		if now.State != cf.DataReady {
+		backups, err := store.DataBackups.Count(tx, store.Query{Where: map[string][]string{"service_instance_guids": {i.GUID}, "states": {cf.BackupProcessing}}})
+		if err != nil {
+			return err
+		}
+		if now.State != cf.DataReady || backups > 0 {
 			return errBusy
 		}
 		now.State, now.Fault, now.Upgrade, now.Next = cf.DataMaking, "", cf.UpgradePulling, s.definition()
 		return store.DataInstances.Update(tx, now)
 	})
 	return answer{http.StatusAccepted, object{"operation": "update"}}, err
+}
+
+// upgradesTo is the version that the upgrade under way gives an instance.
+func upgradesTo(i *cf.DataInstance) string {
+	of := *i
+	if i.Next != "" {
+		of.Definition = i.Next
+	}
+	s, _, _ := known(&of)
+	return s.version
 }
 
 // moveUpgrade moves an upgrade on by one step. The old container runs until the new image is here; one that does not start

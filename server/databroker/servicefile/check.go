@@ -25,11 +25,10 @@ var (
 
 // How many of a thing a file may have.
 const (
-	maxPorts  = 16
-	maxPlans  = 20
-	maxItems  = 100 // of every other list
-	maxTexts  = 200 // characters of a description
-	maxNumber = math.MaxInt32
+	maxPorts = 16
+	maxPlans = 20
+	maxItems = 100 // of every other list
+	maxTexts = 200 // characters of a description
 )
 
 // check fills in defaults and notes all that is wrong.
@@ -113,7 +112,6 @@ func (c *checker) checkPorts() {
 	f := c.file
 	if len(f.Ports) == 0 || len(f.Ports) > maxPorts {
 		c.fault("ports", "give 1 to %d ports that the server listens on, like [9000]", maxPorts)
-		f.Ports = []uint16{1} // for the checks that follow
 		return
 	}
 	for n, port := range f.Ports {
@@ -168,7 +166,7 @@ func (c *checker) checkPlans() {
 		if !planRule().MatchString(p.Name) || slices.Contains(names, p.Name) {
 			c.fault(field+".name", "invalid name %q: give letters a to z and digits, each name once", short(p.Name))
 		}
-		if names = append(names, p.Name); p.Memory == 0 || p.Memory>>20 > maxNumber {
+		if names = append(names, p.Name); p.Memory == 0 {
 			c.fault(field+".memory", "is missing: give a size, like 256M")
 		}
 		if p.Disk == 0 && f.Volume != "" {

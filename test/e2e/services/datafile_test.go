@@ -91,6 +91,7 @@ func TestServiceFiles(t *testing.T) {
 	stores(d, "PUT row kept", "")
 	stores(d, "GET row -", "edition 1.0.0 kept by 1234 in 64 MB")
 	storeOutlives(d)
+	storeLogs(d, store)
 	storeIsRestored(d, store)
 	storeOfABackup(d)
 	bareShares(d)
@@ -252,6 +253,23 @@ func storeOutlives(d *e2e.Daemon) {
 	stores(d, "GET second -", "edition 1.0.0 kept by 1234 in 64 MB")
 }
 
+// storeLogs wants what the store printed in its instance's log.
+func storeLogs(d *e2e.Daemon, instance string) {
+	d.T.Helper()
+	var log struct {
+		Envelopes struct {
+			Batch []struct{ Log struct{ Payload []byte } }
+		}
+	}
+	d.API("GET", "/api/v1/read/"+instance, nil, &log)
+	for _, line := range log.Envelopes.Batch {
+		if strings.HasSuffix(string(line.Log.Payload), " serving edition edition 1.0.0") {
+			return
+		}
+	}
+	d.T.Errorf("got the log %+v", log)
+}
+
 // storeIsRestored restores the values of a backup: in place, and into another instance, whose secrets are others.
 func storeIsRestored(d *e2e.Daemon, instance string) {
 	d.T.Helper()
@@ -365,7 +383,7 @@ func bareShares(d *e2e.Daemon) {
 	}
 }
 
-// storeIsUpgraded upgrades a store to what its file says now.
+// storeIsUpgraded upgrades a store to what its file says now. The daemon is killed meanwhile.
 func storeIsUpgraded(d *e2e.Daemon, instance string) {
 	d.T.Helper()
 	var got struct {
@@ -377,9 +395,12 @@ func storeIsUpgraded(d *e2e.Daemon, instance string) {
 		}
 		return ""
 	})
-	if err := d.Change("PATCH", "/v3/service_instances/"+instance, e2e.Doc{"maintenance_info": e2e.Doc{"version": "1.1.0"}}); err != nil {
+	job, err := d.Begin("PATCH", "/v3/service_instances/"+instance, e2e.Doc{"maintenance_info": e2e.Doc{"version": "1.1.0"}})
+	if err != nil {
 		d.T.Fatal(err)
 	}
+	killed(d)
+	ends(d, job, "COMPLETE")
 	stores(d, "GET row -", "edition 1.1.0 kept by 1234 in 64 MB")
 }
 
