@@ -47,7 +47,7 @@ func TestDriverThatPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openTest(t)
 			keptBy(t, s, func(_ *sql.Conn, kept *conn) {
-				kept.idle["SELECT 'broken'"] = &statement{Stmt: try.panicking, text: "SELECT 'broken'"}
+				kept.idle["SELECT 'broken'"] = &statement{Stmt: try.panicking, text: "SELECT 'broken'", used: kept.uses}
 			})
 			if _, ok := errors.AsType[*fault.Panic](s.Write(t.Context(), try.f)); !ok {
 				t.Error("want the panic as an error")
