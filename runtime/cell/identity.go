@@ -17,18 +17,13 @@ import (
 type Identities interface {
 	Issue(identity.Subject) (identity.Credentials, error)
 	IssueLight(identity.Subject) (identity.Credentials, error)
+	IssueServer(identity.Subject) (identity.Credentials, error)
 	Certify(s identity.Subject, of []byte) (certificate []byte, err error)
-	Certificate() []byte        // of the authority
-	RenewBefore() time.Duration // how long before its end one is replaced
+	Certificate() []byte // of the authority
+	// How long before its end one is replaced; RenewServerBefore is that of IssueServer.
+	RenewBefore() time.Duration
+	RenewServerBefore() time.Duration
 }
-
-// Diego's names of a container's credentials.
-const (
-	credentialsPath = "/etc/cf-instance-credentials"
-	certName        = "instance.crt"
-	keyName         = "instance.key"
-	authorityName   = "trusted-ca-1.crt"
-)
 
 // The directories that hold them.
 const (
@@ -44,7 +39,7 @@ func (b *build) makeCredentials() error {
 		return nil
 	}
 	b.update(func(r *record) { r.TLSPorts = b.hasTLSPorts() })
-	if b.named() || b.hasTLSPorts() {
+	if b.hasCredentials() || b.hasTLSPorts() {
 		if err := b.renew(b.user.GID); err != nil {
 			return &blame{"failed to create credentials directory", err}
 		}
@@ -60,22 +55,18 @@ func (b *build) makeCredentials() error {
 }
 
 // renew gives the container, and its TLS ports, a new certificate, which its group gid
-// can read. Without organizational units only the TLS ports have one.
+// can read. Without organizational units and names of servers only the TLS ports have one.
 func (i *instance) renew(gid uint32) error {
 	subject, err := i.subject()
 	if err != nil {
 		return err
 	}
-	issue := i.cell.cfg.Identities.Issue
-	if !i.named() {
-		issue = i.cell.cfg.Identities.IssueLight
-	}
-	c, err := issue(subject)
+	c, err := i.issue(subject)
 	if err != nil {
 		return err
 	}
-	if i.named() {
-		files := []lrp.File{{Path: certName, Content: c.Certificate}, {Path: keyName, Content: c.Key}}
+	if i.hasCredentials() {
+		files := []lrp.File{{Path: contract.InstanceCertificate, Content: c.Certificate}, {Path: contract.InstanceKey, Content: c.Key}}
 		if err := i.cell.cfg.Files.Replace(i.guid(), credentialsTree, gid, files); err != nil {
 			return err
 		}
@@ -87,17 +78,46 @@ func (i *instance) renew(gid uint32) error {
 	return i.secure(gid, c)
 }
 
-// named reports whether the container itself has a certificate, which says whose it is.
-func (i *instance) named() bool { return len(i.spec.OrganizationalUnits) > 0 }
+func (i *instance) issue(s identity.Subject) (identity.Credentials, error) {
+	switch by := i.cell.cfg.Identities; {
+	case i.serves():
+		return by.IssueServer(s)
+	case i.hasCredentials():
+		return by.Issue(s)
+	default:
+		return by.IssueLight(s)
+	}
+}
+
+// hasCredentials reports whether the container itself has a certificate, which says whose it is or names its servers.
+func (i *instance) hasCredentials() bool { return len(i.spec.OrganizationalUnits) > 0 || i.serves() }
+
+// serves reports whether the container's certificate is that of its servers.
+func (i *instance) serves() bool { return len(i.spec.ServerNames) > 0 }
+
+func (i *instance) serverCertificateUntil(r record) (t time.Time) {
+	if i.serves() {
+		t = r.CertifiedUntil
+	}
+	return t
+}
+
+// renewBefore is how long before its end the container's certificate is replaced.
+func (i *instance) renewBefore() time.Duration {
+	if i.serves() {
+		return i.cell.cfg.Identities.RenewServerBefore()
+	}
+	return i.cell.cfg.Identities.RenewBefore()
+}
 
 func (i *instance) subject() (identity.Subject, error) {
 	address, err := netip.ParseAddr(i.record().Address)
-	return identity.Subject{InstanceGUID: i.guid(), Address: address, OrganizationalUnits: i.spec.OrganizationalUnits}, err
+	return identity.Subject{InstanceGUID: i.guid(), Address: address, OrganizationalUnits: i.spec.OrganizationalUnits, Names: i.spec.ServerNames}, err
 }
 
 // trust gives the container the certificates that it should trust.
 func (i *instance) trust(gid uint32) error {
-	files := []lrp.File{{Path: authorityName, Content: i.cell.cfg.Identities.Certificate()}}
+	files := []lrp.File{{Path: contract.TrustedAuthority, Content: i.cell.cfg.Identities.Certificate()}}
 	return i.cell.cfg.Files.Replace(i.guid(), authorityTree, gid, files)
 }
 
@@ -106,8 +126,8 @@ func (i *instance) trust(gid uint32) error {
 func (b *build) credentialMounts() []container.Mount {
 	var mounts []container.Mount
 	rec := b.record()
-	if b.named() && !rec.CertifiedUntil.IsZero() {
-		mounts = append(mounts, b.memoryMount(credentialsTree, credentialsPath))
+	if b.hasCredentials() && !rec.CertifiedUntil.IsZero() {
+		mounts = append(mounts, b.memoryMount(credentialsTree, contract.InstanceCredentials))
 	}
 	if rec.TLSPorts {
 		mounts = append(mounts, b.memoryMount(proxyTree, contract.ProxyDir))
@@ -122,10 +142,10 @@ func (b *build) credentialMounts() []container.Mount {
 func (b *build) credentialEnv() []lrp.EnvVar {
 	var env []lrp.EnvVar
 	rec := b.record()
-	if b.named() && !rec.CertifiedUntil.IsZero() {
+	if b.hasCredentials() && !rec.CertifiedUntil.IsZero() {
 		env = append(env,
-			lrp.EnvVar{Name: "CF_INSTANCE_CERT", Value: path.Join(credentialsPath, certName)},
-			lrp.EnvVar{Name: "CF_INSTANCE_KEY", Value: path.Join(credentialsPath, keyName)})
+			lrp.EnvVar{Name: "CF_INSTANCE_CERT", Value: path.Join(contract.InstanceCredentials, contract.InstanceCertificate)},
+			lrp.EnvVar{Name: "CF_INSTANCE_KEY", Value: path.Join(contract.InstanceCredentials, contract.InstanceKey)})
 	}
 	if rec.HasAuthority {
 		env = append(env, lrp.EnvVar{Name: contract.EnvCertificates, Value: path.Clean("/" + b.full.SystemCertificatesPath)})
@@ -156,7 +176,7 @@ func (c *Cell) renewEach(ctx context.Context) {
 func (c *Cell) renewAll(ctx context.Context) {
 	for _, i := range c.all() {
 		rec := i.record()
-		if rec.CertifiedUntil.IsZero() || time.Until(rec.CertifiedUntil) > c.cfg.Identities.RenewBefore() || rec.Phase != lrp.PhaseStarting && rec.Phase != lrp.PhaseRunning {
+		if rec.CertifiedUntil.IsZero() || time.Until(rec.CertifiedUntil) > i.renewBefore() || rec.Phase != lrp.PhaseStarting && rec.Phase != lrp.PhaseRunning {
 			continue
 		}
 		if err := i.renewKept(rec.User.GID); err != nil && ctx.Err() == nil {

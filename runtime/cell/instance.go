@@ -89,7 +89,7 @@ func (i *instance) status() lrp.ContainerStatus {
 	r := i.record()
 	return lrp.ContainerStatus{
 		GUID: i.guid(), Kind: i.spec.Kind, ProcessGUID: i.spec.ProcessGUID, Index: i.spec.Index,
-		Phase: r.Phase, Address: r.Address, TLSPorts: r.TLSPorts, Ready: r.Ready, Role: r.Role,
+		Phase: r.Phase, Address: r.Address, TLSPorts: r.TLSPorts, ServerCertificateUntil: i.serverCertificateUntil(r), Ready: r.Ready, Role: r.Role,
 		MemoryMB: i.spec.MemoryMB, DiskMB: i.spec.DiskMB, CellID: i.cellID(), RootFS: i.spec.RootFS, FilesDigest: r.FilesDigest, LogTags: i.tags.own(),
 		Domain: i.spec.Domain, MaxPids: i.spec.MaxPids, RequiredTags: i.spec.Constraint.Require, VolumeDrivers: i.spec.VolumeDrivers,
 		Frozen: i.frost.isFrozen(), Failed: r.Ending != nil && r.Ending.Failed,

@@ -3,6 +3,7 @@ package cell
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -133,6 +134,11 @@ func (f *fakeIssuer) IssueLight(s identity.Subject) (identity.Credentials, error
 	return c, err
 }
 
+func (f *fakeIssuer) IssueServer(s identity.Subject) (identity.Credentials, error) {
+	text := fmt.Sprintf("%d server %v", f.issued.Add(1), s.Names)
+	return identity.Credentials{Certificate: []byte(text), Key: []byte("key"), NotAfter: time.Now().Add(30 * identity.DefaultLife)}, nil
+}
+
 func (*fakeIssuer) Certify(s identity.Subject, of []byte) ([]byte, error) {
 	return fmt.Appendf(nil, "%.1s %s %v %v", of, s.InstanceGUID, s.OrganizationalUnits, s.Names), nil
 }
@@ -140,6 +146,43 @@ func (*fakeIssuer) Certify(s identity.Subject, of []byte) ([]byte, error) {
 func (*fakeIssuer) Certificate() []byte { return []byte("authority") }
 
 func (*fakeIssuer) RenewBefore() time.Duration { return 30 * time.Minute }
+
+func (*fakeIssuer) RenewServerBefore() time.Duration {
+	return 29*identity.DefaultLife + 30*time.Minute
+}
+
+// TestServerCertificate is renewed each day, is good for a month, and has the names of the servers.
+func TestServerCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, dir := newMachine(t), t.TempDir()
+		m.issuer = &fakeIssuer{}
+		d := boot(t, m, dir)
+		spec := web()
+		spec.ServerNames = []string{"g.services.internal"}
+		d.Start(spec)
+		until := func() (times []time.Duration) {
+			for _, s := range d.Containers() {
+				times = append(times, time.Until(s.ServerCertificateUntil).Round(time.Hour))
+			}
+			return times
+		}
+		synctest.Wait()
+		if got := m.bindings("g1"); got["credentials/instance.crt"] != "1 server [g.services.internal]" || got["credentials/instance.key"] == "" {
+			t.Errorf("got %v", got)
+		}
+		if got := until(); !slices.Equal(got, []time.Duration{30 * 24 * time.Hour}) {
+			t.Errorf("got %v", got)
+		}
+		d.kill()
+		<-time.After(24 * time.Hour)
+		d = boot(t, m, dir)
+		defer d.kill()
+		<-time.After(time.Second)
+		if got := m.bindings("g1")["credentials/instance.crt"]; got != "2 server [g.services.internal]" || !slices.Equal(until(), []time.Duration{30 * 24 * time.Hour}) {
+			t.Errorf("got %s, %v; want it renewed by the next daemon", got, until())
+		}
+	})
+}
 
 // A certificate is replaced half an hour before it ends, whichever daemon is
 // there.

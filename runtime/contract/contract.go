@@ -15,6 +15,16 @@ const (
 	AppDir   = Home + "/app"
 )
 
+// Where containers find certificates: the directory of those that Cloud Controller has them trust,
+// the name of its first file, and those of a container itself, as Diego has them.
+const (
+	SystemCertificates  = "/etc/cf-system-certificates"
+	TrustedAuthority    = "trusted-ca-1.crt"
+	InstanceCredentials = "/etc/cf-instance-credentials"
+	InstanceCertificate = "instance.crt"
+	InstanceKey         = "instance.key"
+)
+
 // DefaultPort is the port that an app listens on unless its routes say
 // otherwise.
 const DefaultPort = 8080

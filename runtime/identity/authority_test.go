@@ -51,6 +51,14 @@ func TestRenewBefore(t *testing.T) {
 			t.Errorf("%s: got %s; want %s", life, got, want)
 		}
 	}
+	a, err := Open(t.TempDir(), DefaultLife)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := a.IssueServer(Subject{InstanceGUID: "i", Names: []string{"i.services.internal"}})
+	if renewal := time.Until(c.NotAfter) - a.RenewServerBefore(); err != nil || renewal.Round(time.Minute) != DefaultLife-30*time.Minute || time.Until(c.NotAfter) < 29*DefaultLife {
+		t.Errorf("got a server's certificate until %s, renewed after %s, %v", c.NotAfter, renewal, err)
+	}
 }
 
 // A further certificate is for the same key, and has other names.
@@ -61,7 +69,7 @@ func TestCertify(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.Certificate())
-	for name, issue := range map[string]func(Subject) (Credentials, error){"RSA": a.Issue, "ECDSA": a.IssueLight} {
+	for name, issue := range map[string]func(Subject) (Credentials, error){"RSA": a.Issue, "ECDSA": a.IssueLight, "server": a.IssueServer} {
 		first, err := issue(Subject{InstanceGUID: "i", Address: netip.MustParseAddr("10.1.2.3")})
 		if err != nil {
 			t.Fatal(err)

@@ -25,8 +25,17 @@ const DefaultLife = 24 * time.Hour
 // replaced.
 const maxRenewal = 30 * time.Minute
 
+// serverLives is how many lives of an instance's certificate one of a server is good for. It is renewed as often, so clients
+// can verify the server as long when no daemon runs.
+const serverLives = 30
+
 // RenewBefore is how long before it expires a certificate is renewed.
 func (a *Authority) RenewBefore() time.Duration { return min(maxRenewal, a.life/4) }
+
+// RenewServerBefore is RenewBefore for a certificate of IssueServer.
+func (a *Authority) RenewServerBefore() time.Duration {
+	return (serverLives-1)*a.life + a.RenewBefore()
+}
 
 // Subject is who a certificate is for.
 type Subject struct {
@@ -54,7 +63,7 @@ func (a *Authority) Issue(s Subject) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, fmt.Errorf("make instance key: %w", err)
 	}
-	cert, until, err := a.certify(s, key.Public())
+	cert, until, err := a.certify(s, key.Public(), a.life)
 	return Credentials{
 		Certificate: cert,
 		Key:         pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
@@ -64,7 +73,14 @@ func (a *Authority) Issue(s Subject) (Credentials, error) {
 
 // IssueLight is Issue with an ECDSA key, for what no app reads: making it costs next
 // to nothing.
-func (a *Authority) IssueLight(s Subject) (Credentials, error) {
+func (a *Authority) IssueLight(s Subject) (Credentials, error) { return a.issueECDSA(s, a.life) }
+
+// IssueServer is IssueLight for what clients verify by the subject's names, for a longer time.
+func (a *Authority) IssueServer(s Subject) (Credentials, error) {
+	return a.issueECDSA(s, serverLives*a.life)
+}
+
+func (a *Authority) issueECDSA(s Subject, life time.Duration) (Credentials, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Credentials{}, fmt.Errorf("make instance key: %w", err)
@@ -73,7 +89,7 @@ func (a *Authority) IssueLight(s Subject) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, fmt.Errorf("encode instance key: %w", err)
 	}
-	cert, until, err := a.certify(s, key.Public())
+	cert, until, err := a.certify(s, key.Public(), life)
 	return Credentials{Certificate: cert, Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), NotAfter: until}, err
 }
 
@@ -87,12 +103,12 @@ func (a *Authority) Certify(s Subject, of []byte) (certificate []byte, err error
 	if err != nil {
 		return nil, fmt.Errorf("read instance certificate: %w", err)
 	}
-	certificate, _, err = a.certify(s, cert.PublicKey)
+	certificate, _, err = a.certify(s, cert.PublicKey, a.life)
 	return certificate, err
 }
 
-func (a *Authority) certify(s Subject, key crypto.PublicKey) (certificate []byte, until time.Time, err error) {
-	until = time.Now().Add(a.life)
+func (a *Authority) certify(s Subject, key crypto.PublicKey, life time.Duration) (certificate []byte, until time.Time, err error) {
+	until = time.Now().Add(life)
 	cert := x509.Certificate{
 		Subject:  pkix.Name{CommonName: s.InstanceGUID, OrganizationalUnit: s.OrganizationalUnits},
 		NotAfter: until, DNSNames: append([]string{s.InstanceGUID}, s.Names...),

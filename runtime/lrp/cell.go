@@ -44,14 +44,16 @@ type ContainerStatus struct {
 	Phase       Phase
 	Address     string
 	TLSPorts    bool // it has those of MapPorts
-	Ready       bool
-	Role        Role
-	MemoryMB    int
-	DiskMB      int
-	CellID      string
-	RootFS      string
-	FilesDigest string            // of its Files; "" where there is no place for any
-	LogTags     map[string]string // of its lines; not to be changed
+	// ServerCertificateUntil is when the certificate of its ServerNames ends, which is renewed before; zero: it has none.
+	ServerCertificateUntil time.Time
+	Ready                  bool
+	Role                   Role
+	MemoryMB               int
+	DiskMB                 int
+	CellID                 string
+	RootFS                 string
+	FilesDigest            string            // of its Files; "" where there is no place for any
+	LogTags                map[string]string // of its lines; not to be changed
 
 	Domain        string
 	MaxPids       int

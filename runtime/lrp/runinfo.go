@@ -65,6 +65,9 @@ type RunInfo struct {
 	// OrganizationalUnits are those of the instance identity certificate
 	// ("app:<guid>", …), Diego's certificate_properties; none: no certificate.
 	OrganizationalUnits []string
+	// ServerNames are the DNS names of a certificate that servers in the container show to clients; none: no
+	// certificate. It replaces that of OrganizationalUnits, and has an ECDSA key.
+	ServerNames []string
 	// SystemCertificatesPath is where the certificates lie that the container
 	// should trust, Diego's trusted_system_certificates_path; "" for nowhere.
 	SystemCertificatesPath string

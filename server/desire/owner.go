@@ -1,6 +1,7 @@
 package desire
 
 import (
+	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
 	"cupola/server/bindings"
 	"cupola/store/cf"
@@ -53,4 +54,4 @@ func (o Owner) units() []string {
 
 // systemCertificates is where Cloud Controller has containers look for
 // certificates to trust.
-const systemCertificates = "/etc/cf-system-certificates"
+const systemCertificates = contract.SystemCertificates
