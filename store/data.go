@@ -5,11 +5,11 @@ import "cupola/store/cf"
 // DataInstances are the service instances that the built-in broker has.
 var DataInstances = &Table[cf.DataInstance]{
 	name: "data_instances", singular: "Data instance",
-	columns: "guid, created_at, updated_at, service, plan, request, secret, state, fault, definition, next, upgrade",
+	columns: "guid, created_at, updated_at, service, plan, request, secret, state, fault, definition, next, upgrade, tls_required",
 	fields: func(v *cf.DataInstance, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			&v.Service, &v.Plan, &v.Request, sealedColumn{k, &v.Secret}, &v.State, &v.Fault,
-			sealedColumn{k, &v.Definition}, sealedColumn{k, &v.Next}, &v.Upgrade}
+			sealedColumn{k, &v.Definition}, sealedColumn{k, &v.Next}, &v.Upgrade, &v.TLSRequired}
 	},
 	resource: func(v *cf.DataInstance) *cf.Resource { return &v.Resource },
 	filters:  map[string]string{"guids": "data_instances.guid", "states": "state"},
@@ -18,10 +18,10 @@ var DataInstances = &Table[cf.DataInstance]{
 // DataBindings are who may use them. They go with their instance.
 var DataBindings = &Table[cf.DataBinding]{
 	name: "data_bindings", singular: "Data binding",
-	columns: "guid, created_at, updated_at, instance_guid, app_guid, request, password, state",
+	columns: "guid, created_at, updated_at, instance_guid, app_guid, request, password, state, tls",
 	fields: func(v *cf.DataBinding, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
-			&v.InstanceGUID, &v.AppGUID, &v.Request, sealedColumn{k, &v.Password}, &v.State}
+			&v.InstanceGUID, &v.AppGUID, &v.Request, sealedColumn{k, &v.Password}, &v.State, &v.TLS}
 	},
 	resource: func(v *cf.DataBinding) *cf.Resource { return &v.Resource },
 	filters:  map[string]string{"guids": "data_bindings.guid", "instance_guids": "instance_guid"},

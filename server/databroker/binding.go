@@ -38,7 +38,7 @@ func (b *broker) bind(r *http.Request) (a answer, err error) {
 	} else if err := b.grant(r.Context(), i, n); err != nil {
 		return a, err
 	}
-	return answer{status, bound(i, n)}, nil
+	return answer{status, b.bound(i, n)}, nil
 }
 
 // reserve writes down the binding that is asked for, or finds it; nil where
@@ -99,6 +99,7 @@ func (b *broker) grant(ctx context.Context, i *cf.DataInstance, n *cf.DataBindin
 			return err
 		}
 	}
+	n.TLS = i.TLSRequired || b.certified(i.GUID)
 	return b.Store.Write(ctx, func(tx *store.Tx) error {
 		now, err := store.DataBindings.Get(tx, n.GUID)
 		if err != nil {
@@ -107,17 +108,17 @@ func (b *broker) grant(ctx context.Context, i *cf.DataInstance, n *cf.DataBindin
 		if now.State == cf.DataDeleting {
 			return errBusy
 		}
-		now.State = cf.DataReady
+		now.State, now.TLS = cf.DataReady, n.TLS
 		return store.DataBindings.Update(tx, now)
 	})
 }
 
-func bound(i *cf.DataInstance, n *cf.DataBinding) object {
+func (b *broker) bound(i *cf.DataInstance, n *cf.DataBinding) object {
 	s, _, _ := known(i)
 	if s.engine == nil {
 		return mounted(i)
 	}
-	return object{"credentials": s.engine.credentials(access{host: host(i.GUID), user: user(n.GUID), password: n.Password, port: s.port})}
+	return object{"credentials": s.credentials(i, n, b.Trust)}
 }
 
 // binding reads what the request names; nil where there is none.
@@ -143,7 +144,7 @@ func (b *broker) fetchBinding(r *http.Request) (a answer, err error) {
 	if n == nil || n.State != cf.DataReady {
 		return a, refuse(http.StatusNotFound, "there is no such binding")
 	}
-	return answer{http.StatusOK, bound(i, n)}, nil
+	return answer{http.StatusOK, b.bound(i, n)}, nil
 }
 
 func (b *broker) lastBindingOperation(r *http.Request) (a answer, err error) {

@@ -37,6 +37,8 @@ type world struct {
 	said    []string // statements that databases were given
 	refuses string   // what databases answer instead of doing it
 	files   string   // has a directory for each volume
+
+	certified map[string]bool // instances whose container has a certificate
 }
 
 func newWorld(t *testing.T) *world {
@@ -48,10 +50,17 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { s.Close() })
 	w := &world{t: t, volumes: map[string]int64{}, files: t.TempDir()}
 	w.broker = newBroker(Config{Store: s, Services: Names(), Username: "me", Password: "secret", Volumes: w, Attach: w.attach,
-		Containers: func() []lrp.ContainerStatus { return nil }, HasFile: func(string) bool { return true },
+		Containers: w.containers, Trust: func() []byte { return []byte("the CA") }, HasFile: func(string) bool { return true },
 		Temp: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "") }})
 	w.offer.Store(&Offer{Names: Names()})
 	return w
+}
+
+func (w *world) containers() (list []lrp.ContainerStatus) {
+	for guid := range w.certified {
+		list = append(list, lrp.ContainerStatus{GUID: "container", ProcessGUID: processGUID(guid), Phase: lrp.PhaseRunning, ServerCertificateUntil: time.Now().Add(time.Hour)})
+	}
+	return list
 }
 
 func (w *world) Create(name string, v volume.Spec) error {
@@ -247,7 +256,7 @@ func TestInstances(t *testing.T) {
 	if got := w.ask("GET", ready+"/last_operation", "", 200)["state"]; got != "succeeded" {
 		t.Errorf("got state %v", got)
 	}
-	want := object{"service_id": "cupola-postgres", "plan_id": "cupola-postgres-small"}
+	want := object{"service_id": "cupola-postgres", "plan_id": "cupola-postgres-small", "parameters": object{"tls": "optional"}}
 	if diff := cmp.Diff(want, w.ask("GET", ready, "", 200)); diff != "" {
 		t.Error(diff)
 	}
@@ -461,7 +470,7 @@ func TestRedisIsRuledByUsers(t *testing.T) {
 			t.Errorf("got %q; want %q in it", c.statements, c.want)
 		}
 	}
-	got := e.credentials(access{"h", "u", "p/w", 6379})["uri"]
+	got := e.credentials(access{host: "h", user: "u", password: "p/w", port: 6379})["uri"]
 	if want := "redis://u:p%2Fw@h:6379"; got != want {
 		t.Errorf("got %v; want %s", got, want)
 	}

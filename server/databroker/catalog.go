@@ -13,6 +13,7 @@ type service struct {
 	tags                       []string
 	port                       uint16
 	morePorts                  []uint16
+	tlsPort                    uint16 // for connections with TLS: the same port where the protocol negotiates it; 0: there is no TLS
 	plans                      []plan
 	engine                     engine // nil: the volume itself is offered
 	software                   software

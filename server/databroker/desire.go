@@ -50,7 +50,8 @@ func desired(i *cf.DataInstance) (lrp.Desired, bool) {
 		return lrp.Desired{}, false
 	}
 	var run lrp.RunInfo
-	check := lrp.Check{Type: lrp.CheckPort, Port: s.port}
+	ports := s.ports(i.TLSRequired)
+	check := lrp.Check{Type: lrp.CheckPort, Port: ports[0]}
 	switch e := s.engine.(type) {
 	case builtIn:
 		run = runBuiltIn(e, i, p)
@@ -60,7 +61,8 @@ func desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	const cpuWeight = 10
 	check.InvocationTimeout, check.Failures = 10*time.Second, 3
 	run.Checks, run.StartTimeout = lrp.CheckDefinition{Liveness: []lrp.Check{check}}, startTime(i, startTimeout)
-	run.MemoryMB, run.CPUWeight, run.LogRateLimitByte, run.Ports = p.memoryMB, cpuWeight, -1, s.ports()
+	run.MemoryMB, run.CPUWeight, run.LogRateLimitByte, run.Ports = p.memoryMB, cpuWeight, -1, ports
+	run.ServerNames = s.serverNames(i.GUID)
 	run.PolicyGroup, run.Log = i.GUID, lrp.LogTarget{GUID: i.GUID, Source: "SERVICE/" + strings.ToUpper(s.name)}
 	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: run}, true
 }
@@ -68,8 +70,8 @@ func desired(i *cf.DataInstance) (lrp.Desired, bool) {
 // runBuiltIn is what the container of a built-in service runs, and on what.
 func runBuiltIn(e builtIn, i *cf.DataInstance, p plan) lrp.RunInfo {
 	const rootMB = 128
-	script := e.script(p)
-	if i.State == cf.DataMaking && parametersIn(i).Content != "" {
+	script := e.script(p, i.TLSRequired)
+	if i.State == cf.DataMaking && i.Upgrade == cf.UpgradeNone && parametersIn(i).Content != "" {
 		script = e.disownFiles() + "\n" + script
 	}
 	run := lrp.Run{Path: "/bin/sh", Args: []string{"-c", script}, Dir: data}
@@ -81,18 +83,22 @@ func baseEnv() []lrp.EnvVar {
 	return []lrp.EnvVar{{Name: "PATH", Value: "/usr/local/bin:/usr/bin:/bin"}, {Name: "LANG", Value: "C.UTF-8"}}
 }
 
-// ports are what apps may connect to.
-func (s service) ports() []uint16 { return append([]uint16{s.port}, s.morePorts...) }
-
 // processGUID names what runs of a service instance.
-func processGUID(instanceGUID string) string { return "cupola-service-" + instanceGUID }
+func processGUID(instanceGUID string) string { return processPrefix + instanceGUID }
+
+const processPrefix = "cupola-service-"
+
+// instanceOf is the service instance that a process runs for; false: it runs for something else.
+func instanceOf(processGUID string) (guid string, ok bool) {
+	return strings.CutPrefix(processGUID, processPrefix)
+}
 
 // policies let the apps that instances are bound to connect to them.
 func policies(instances []*cf.DataInstance, bindings []*cf.DataBinding) (list []lrp.NetworkPolicy) {
 	ports := map[string][]uint16{}
 	for _, i := range instances {
 		if s, _, ok := known(i); ok && s.engine != nil {
-			ports[i.GUID] = s.ports()
+			ports[i.GUID] = s.ports(i.TLSRequired)
 		}
 	}
 	for _, b := range bindings {

@@ -32,8 +32,11 @@ type engine interface {
 // builtIn is an engine whose programs are in the stack of services.
 type builtIn interface {
 	engine
-	// script is a program of the shell, which starts in the volume.
-	script(plan) string
+	// script is a program of the shell, which starts in the volume. Where its service has a tlsPort, the server
+	// shows clients the certificate tlsCertificate; if TLS is required, it refuses connections without.
+	script(p plan, tlsRequired bool) string
+	// reload is statements that have the server read its certificate again; "" where it does so by itself.
+	reload() string
 	env(*cf.DataInstance) []lrp.EnvVar
 	// disownFiles is commands of the shell that delete, from a copy of the volume of another
 	// instance, what is only that one's: users and points in time. disownUsers are statements that delete the users
@@ -46,6 +49,7 @@ type builtIn interface {
 type access struct {
 	host, user, password string
 	port                 uint16
+	tls                  bool // the port is one for TLS
 }
 
 func (a access) url(scheme, path, query string) string {

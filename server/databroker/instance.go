@@ -52,8 +52,13 @@ func (b *broker) provision(r *http.Request) (a answer, err error) {
 			a, err = provisioned(old, q)
 			return err
 		}
+		of, err := named(tx, store.DataInstances, want.Of)
+		if err != nil {
+			return err
+		}
 		a = answer{http.StatusAccepted, object{"operation": "provision"}}
-		return store.DataInstances.Insert(tx, &cf.DataInstance{Resource: cf.Resource{GUID: guid}, Service: s.name, Plan: p.name, Request: q.text(), Secret: rand.Text(), State: cf.DataNew, Definition: s.definition()})
+		return store.DataInstances.Insert(tx, &cf.DataInstance{Resource: cf.Resource{GUID: guid}, Service: s.name, Plan: p.name, Request: q.text(), Secret: rand.Text(), State: cf.DataNew, Definition: s.definition(),
+			TLSRequired: want.requiresTLS(of)})
 	})
 	return a, err
 }
@@ -71,7 +76,8 @@ func provisioned(i *cf.DataInstance, q request) (answer, error) {
 	return answer{http.StatusAccepted, object{"operation": "provision"}}, nil
 }
 
-// update enables or disables point-in-time recovery, or upgrades an instance of a service file. No offering says that its plans can be changed.
+// update enables or disables point-in-time recovery, changes whether TLS is required, or upgrades an instance of a service file. No
+// offering says that its plans can be changed.
 func (b *broker) update(r *http.Request) (a answer, err error) {
 	q, err := decode(r)
 	if err != nil {
@@ -102,6 +108,10 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 		return a, err
 	case want.restored():
 		return a, refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_of or restore_from_content: only a new instance can be restored so")
+	case want.TLS != "" && want.Recovery != nil:
+		return a, refuse(http.StatusBadRequest, "change tls and point_in_time_recovery one after the other")
+	case want.TLS != "" && (want.TLS != TLSOf(i) || !b.certified(i.GUID)):
+		return b.changeTLS(r, i, want.TLS)
 	case want.Recovery != nil:
 		err = b.changeRecovery(r.Context(), i, *want.Recovery)
 	}
@@ -139,7 +149,11 @@ func (b *broker) fetch(r *http.Request) (a answer, err error) {
 		return a, refuse(http.StatusNotFound, "there is no such instance")
 	}
 	s, p, _ := known(i)
-	return answer{http.StatusOK, object{"service_id": s.id(), "plan_id": s.planID(p)}}, nil
+	o := object{"service_id": s.id(), "plan_id": s.planID(p)}
+	if tls := TLSOf(i); tls != "" {
+		o["parameters"] = object{TLSParameter: tls}
+	}
+	return answer{http.StatusOK, o}, nil
 }
 
 // deprovision takes an instance in whatever state it is: who made half of it

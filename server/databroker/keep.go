@@ -27,7 +27,7 @@ const (
 // run makes and deletes instances, until ctx ends.
 func (b *broker) run(ctx context.Context) error {
 	ctx = store.As(ctx, "data services")
-	k := &keeper{broker: b, busy: map[string]bool{}}
+	k := &keeper{broker: b, busy: map[string]bool{}, loaded: map[string]time.Time{}}
 	defer k.workers.Wait()
 	return store.Derive(ctx, b.Store, store.Derivation[[]*cf.DataInstance]{Name: "data services", Read: underWay, Use: k.moveAll, Tick: rest, Log: b.Log})
 }
@@ -40,7 +40,8 @@ type keeper struct {
 	mu   sync.Mutex
 	busy map[string]bool // instances, by GUID
 
-	swept time.Time // when contents were looked through; only moveAll has it
+	swept  time.Time            // when contents were looked through; only moveAll has it
+	loaded map[string]time.Time // when the certificate ends that the server of a container has read, by the container's GUID
 }
 
 // underWay are the instances that are made or deleted.
@@ -51,7 +52,10 @@ func underWay(tx *store.Tx) ([]*cf.DataInstance, error) {
 // moveAll moves them on, and looks again soon while there are any.
 func (k *keeper) moveAll(ctx context.Context, list []*cf.DataInstance) (next time.Time, err error) {
 	for _, i := range list {
-		k.begin(ctx, i)
+		k.begin(ctx, i, k.move)
+	}
+	if err := k.reloadAll(ctx); err != nil {
+		return next, err
 	}
 	if time.Since(k.swept) > sweepEach {
 		k.swept = time.Now()
@@ -65,8 +69,8 @@ func (k *keeper) moveAll(ctx context.Context, list []*cf.DataInstance) (next tim
 	return next, nil
 }
 
-// begin moves an instance on by one step, beside all others.
-func (k *keeper) begin(ctx context.Context, i *cf.DataInstance) {
+// begin changes an instance, beside all others.
+func (k *keeper) begin(ctx context.Context, i *cf.DataInstance, change func(context.Context, *cf.DataInstance) error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.busy[i.GUID] {
@@ -74,7 +78,7 @@ func (k *keeper) begin(ctx context.Context, i *cf.DataInstance) {
 	}
 	k.busy[i.GUID] = true
 	k.workers.Go(fault.Func("databroker", func() {
-		if err := fault.Guard("databroker", func() error { return k.move(ctx, i) }); err != nil && ctx.Err() == nil && !errors.Is(err, errNotRunning) {
+		if err := fault.Guard("databroker", func() error { return change(ctx, i) }); err != nil && ctx.Err() == nil && !errors.Is(err, errNotRunning) {
 			k.Log.WarnContext(ctx, "instance was not moved on", "service", i.Service, "instance_guid", i.GUID, "state", i.State, "err", err)
 		}
 		k.mu.Lock()

@@ -27,7 +27,7 @@ func mysqlService() service {
 		packages[suite] = []string{"mariadb-server-core", "mariadb-client"}
 	}
 	return service{name: "mysql", description: "MariaDB in a container of this machine", display: "MySQL (MariaDB)", tags: []string{"mysql", "mariadb", "relational", "sql"},
-		port: 3306, plans: plans(), engine: mysql{}, complaints: []string{"ERROR "}, ending: "sql",
+		port: 3306, tlsPort: 3306, plans: plans(), engine: mysql{}, complaints: []string{"ERROR "}, ending: "sql",
 		software: software{packages: packages, without: []string{"perl", "libconfig-inifiles-perl"}, program: "usr/sbin/mariadbd"}}
 }
 
@@ -50,7 +50,11 @@ const mysqlClient = `mariadb --no-defaults --user=vcap --batch --skip-column-nam
 // whole. A data directory that a load filled takes the place of the present one, and the
 // server starts again for it. After a change of MariaDB's version, the system tables are
 // upgraded while the server runs.
-func (mysql) script(p plan) string {
+func (mysql) script(p plan, tlsRequired bool) string {
+	secure := " --ssl-cert=" + tlsCertificate + " --ssl-key=" + tlsKey + " --tls-version=TLSv1.2,TLSv1.3"
+	if tlsRequired {
+		secure += " --require-secure-transport=ON"
+	}
 	return `set -eu
 umask 077
 ` + mysqlPath + `rm -rf new tmp ` + mysqlRestored + `.new
@@ -76,7 +80,7 @@ cmp -s tmp/version mysql/cupola_version || for try in $(seq 100); do
   if mariadb-upgrade --no-defaults --user=vcap --socket=` + mysqlSocket + ` --silent; then cp tmp/version mysql/cupola_version; break; fi
 done &
 ` + supervise(mysqlServer+fmt.Sprintf(` --datadir=%[1]s/mysql --tmpdir=%[1]s/tmp --socket=%[2]s --port=3306 --bind-address=0.0.0.0 --event-scheduler=ON \
-  --innodb-buffer-pool-size=%[3]dM --aria-pagecache-buffer-size=8M --max-connections=%[4]d`, data, mysqlSocket, p.memoryMB/4, max(p.memoryMB/5, 50)), "TERM") +
+  --innodb-buffer-pool-size=%[3]dM --aria-pagecache-buffer-size=8M --max-connections=%[4]d`, data, mysqlSocket, p.memoryMB/4, max(p.memoryMB/5, 50))+secure, "TERM") +
 		"[ -e " + mysqlRestored + " ] || break\ndone\nexit $code"
 }
 
@@ -124,6 +128,8 @@ func (mysql) revoke(user string) string {
 		`EXECUTE IMMEDIATE IF(@defined, 'DO 0', "DROP USER `+name+`");`,
 	)
 }
+
+func (mysql) reload() string { return mysqlStatements("FLUSH SSL;") }
 
 // mysqlDefines is an expression that says whether the user that another expression names has defined anything.
 func mysqlDefines(user string) string {
@@ -185,10 +191,13 @@ wait $pid && pid= && mariadbd --version > "$new/cupola_version" && sync -f "$new
 ` + mysqlClient + ` --socket=` + mysqlSocket + ` -e SHUTDOWN || tidy`
 }
 
-// credentials have the names that Cloud Foundry's brokers of MySQL use. The way is a link
-// of this machine, without TLS.
+// credentials have the names that Cloud Foundry's brokers of MySQL use. For TLS, the uri has the words of MySQL's own programs, and the
+// jdbcUrl those that MySQL's driver and MariaDB's have in common, with the file that the latter verifies by.
 func (mysql) credentials(a access) object {
-	query := url.Values{"user": {a.user}, "password": {a.password}}
-	return object{"uri": a.url("mysql", database, ""), "jdbcUrl": fmt.Sprintf("jdbc:mysql://%s:%d/%s?%s", a.host, a.port, database, query.Encode()),
+	query, mode, jdbc := url.Values{"user": {a.user}, "password": {a.password}}, "", ""
+	if a.tls {
+		mode, jdbc = "ssl-mode=VERIFY_IDENTITY&ssl-ca="+appTrust, "&sslMode=VERIFY_IDENTITY&serverSslCert="+appTrust
+	}
+	return object{"uri": a.url("mysql", database, mode), "jdbcUrl": fmt.Sprintf("jdbc:mysql://%s:%d/%s?%s%s", a.host, a.port, database, query.Encode(), jdbc),
 		"host": a.host, "hostname": a.host, "port": a.port, "name": database, "database": database, "username": a.user, "password": a.password}
 }

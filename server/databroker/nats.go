@@ -20,7 +20,7 @@ func natsService() service {
 	packages := everySuite("nats-server")
 	delete(packages, "jammy")
 	return service{name: "nats", description: "NATS with JetStream in a container of this machine", display: "NATS", tags: []string{"nats", "jetstream", "messaging", "pubsub"},
-		port: natsPort, plans: plans(), engine: nats{}, complaints: []string{"error: "}, ending: "tar",
+		port: natsPort, tlsPort: natsPort, plans: plans(), engine: nats{}, complaints: []string{"error: "}, ending: "tar",
 		software: software{packages: packages, program: "usr/sbin/nats-server"}}
 }
 
@@ -35,7 +35,7 @@ configure() {
 // script makes a user that nobody knows the password of, since a server without users lets
 // everybody in. It lets JetStream have a third of the disk: a backup needs as much for a copy. Since
 // version 2.10 the server can sync each message.
-func (nats) script(p plan) string {
+func (nats) script(p plan, tlsRequired bool) string {
 	return "set -eu\numask 077\n" + natsConfigure + fmt.Sprintf(`mkdir -p users jetstream
 [ -e users/none.user ] || echo "{ user: none, password: \"$(cat /proc/sys/kernel/random/uuid)\" }" > users/none.user
 export GOMEMLIMIT=%dMiB
@@ -43,11 +43,13 @@ case $(nats-server --version) in *v2.[0-9].*) sync= ;; *) sync="sync_interval: a
 cat > plan.conf <<END
 listen: "0.0.0.0:%d"
 http: "127.0.0.1:8222"
+tls { cert_file: "%s", key_file: "%s" }
+allow_non_tls: %t
 max_payload: 1MB
 jetstream { store_dir: "%s/jetstream", max_memory_store: %dMB, max_file_store: %dMB, $sync }
 END
 configure
-`, p.memoryMB*6/10, natsPort, data, p.memoryMB/4, p.volumeBytes>>20/3) + natsBox.script(announced("nats-server -c "+data+"/nats.conf"), "TERM")
+`, p.memoryMB*6/10, natsPort, tlsCertificate, tlsKey, !tlsRequired, data, p.memoryMB/4, p.volumeBytes>>20/3) + natsBox.script(announced("nats-server -c "+data+"/nats.conf"), "TERM")
 }
 
 func (nats) env(*cf.DataInstance) []lrp.EnvVar { return nil }
@@ -79,6 +81,8 @@ func (nats) grant(user, password string) string { return "grant " + user + " " +
 
 func (nats) revoke(user string) string { return "revoke " + user + "\nquit\n" }
 
+func (e nats) reload() string { return e.setUp() }
+
 func (nats) version() string {
 	return `PATH="$PATH:/usr/sbin"; nats-server --version | sed -E 's/^.* v([0-9]+[.][0-9]+).*/NATS \1/'`
 }
@@ -90,5 +94,9 @@ func (nats) disownFiles() string { return "rm -rf users" }
 func (nats) disownUsers() string { return "" }
 
 func (nats) credentials(a access) object {
-	return object{"uri": a.url("nats", "", ""), "host": a.host, "hostname": a.host, "port": a.port, "username": a.user, "password": a.password}
+	scheme := "nats"
+	if a.tls {
+		scheme = "tls"
+	}
+	return object{"uri": a.url(scheme, "", ""), "host": a.host, "hostname": a.host, "port": a.port, "username": a.user, "password": a.password}
 }

@@ -5,15 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"cupola/store"
 	"cupola/store/cf"
 )
 
-// parameters are what a request can ask of an instance: all but Content where its service has point-in-time recovery.
+// parameters are what a request can ask of an instance: TLS where its service has it, all others but Content where its service has
+// point-in-time recovery.
 type parameters struct {
+	TLS      string    `json:"tls"`                               // whether it refuses connections without
 	Recovery *bool     `json:"point_in_time_recovery"`            // enable or disable it
 	Of       string    `json:"restore_from_point_in_time_of"`     // GUID of the instance that a new one is restored from
 	Before   time.Time `json:"restore_from_point_in_time_before"` // the time as of which
@@ -34,20 +38,42 @@ func (s service) parametersOf(q request) (p parameters, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	err = d.Decode(&p)
-	if _, recovers := s.engine.(recoverer); !recovers && (err != nil || p != parameters{Content: p.Content}) {
-		return parameters{}, refuse(http.StatusBadRequest, "%s takes no parameters", s.name)
+	_, recovers := s.engine.(recoverer)
+	switch err = d.Decode(&p); {
+	case err != nil:
+	case p.TLS != "" && (s.tlsPort == 0 || p.TLS != optionalTLS && p.TLS != requiredTLS):
+		err = fmt.Errorf("tls %q", p.TLS)
+	case !recovers && p.points():
+		err = errors.New("point-in-time recovery")
 	}
 	if err != nil {
-		return p, refuse(http.StatusBadRequest, "invalid parameters: %v; %s takes point_in_time_recovery (true or false), restore_from_point_in_time_of (a GUID) and restore_from_point_in_time_before (a time like 2026-11-28T10:00:00Z)", err, s.name)
+		return parameters{}, refuse(http.StatusBadRequest, "invalid parameters: %v; %s takes %s", err, s.name, s.accepted())
 	}
-	if p.Content != "" && p != (parameters{Content: p.Content}) {
-		return p, refuse(http.StatusBadRequest, "restore_from_content excludes all other parameters")
+	if p.Content != "" && p.points() {
+		return p, refuse(http.StatusBadRequest, "restore_from_content excludes all other parameters but tls")
 	}
 	if (p.Of == "") != p.Before.IsZero() {
 		return p, refuse(http.StatusBadRequest, "give both parameters, restore_from_point_in_time_of and restore_from_point_in_time_before, or neither")
 	}
 	return p, nil
+}
+
+// points reports whether the parameters are about point-in-time recovery.
+func (p parameters) points() bool { return p.Recovery != nil || p.Of != "" || !p.Before.IsZero() }
+
+// accepted lists the parameters that a service takes.
+func (s service) accepted() string {
+	var list []string
+	if _, recovers := s.engine.(recoverer); recovers {
+		list = append(list, "point_in_time_recovery (true or false)", "restore_from_point_in_time_of (a GUID)", "restore_from_point_in_time_before (a time like 2026-11-28T10:00:00Z)")
+	}
+	if s.tlsPort != 0 {
+		list = append(list, fmt.Sprintf("tls (%q or %q)", optionalTLS, requiredTLS))
+	}
+	if len(list) == 0 {
+		return "no parameters"
+	}
+	return strings.Join(list, ", ")
 }
 
 // parametersIn are the parameters that an instance was made with.

@@ -19,7 +19,7 @@ const (
 
 func postgresService() service {
 	return service{name: "postgres", description: "PostgreSQL in a container of this machine", display: "PostgreSQL", tags: []string{"postgresql", "postgres", "relational", "sql"},
-		port: 5432, plans: plans(), engine: postgres{}, complaints: []string{"ERROR:", "FATAL:", "error:"}, ending: "dump",
+		port: 5432, tlsPort: 5432, plans: plans(), engine: postgres{}, complaints: []string{"ERROR:", "FATAL:", "error:"}, ending: "dump",
 		software: software{
 			packages: map[string][]string{"debian12": postgresPackages("15"), "debian13": postgresPackages("17"), "jammy": postgresPackages("14"), "noble": postgresPackages("16")},
 			// Queries are not compiled (jit=off), and Debian's scripts around PostgreSQL are not used.
@@ -37,7 +37,11 @@ func postgresPackages(major string) []string {
 // socket alone. SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for
 // clients. The interlock file is another container's, which the volume's
 // exclusion has ended.
-func (postgres) script(p plan) string {
+func (postgres) script(p plan, tlsRequired bool) string {
+	hosts := "host"
+	if tlsRequired {
+		hosts = "hostssl"
+	}
 	return `set -eu
 umask 077
 ` + fmt.Sprintf(`server() {
@@ -49,15 +53,14 @@ umask 077
   rm -rf new
   bin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
   "$bin/initdb" -D new -U vcap -E UTF8 --locale=C.UTF-8 --auth-local=peer --auth-host=scram-sha-256 --no-instructions --no-sync
-  printf '%s\n' 'local all vcap peer' 'host all vcap all reject' 'host all all all scram-sha-256' > new/pg_hba.conf
   sync -f new
   mv new pg
   sync -f .
 fi
 bin="/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin"
 rm -f pg/postmaster.pid
-grep -q '^local replication' pg/pg_hba.conf || echo 'local replication vcap peer' >> pg/pg_hba.conf
-` + postgresArchiver(p) + supervise(`server -D pg -c listen_addresses='*' -c archive_mode=on -c archive_command='/bin/sh `+archiveProgram+` %p %f'`, "INT") + "exit $code"
+printf '%s\n' 'local all vcap peer' 'local replication vcap peer' 'host all vcap all reject' '` + hosts + ` all all all scram-sha-256' > pg/pg_hba.conf
+` + postgresArchiver(p) + supervise(`server -D pg -c listen_addresses='*' -c ssl=on -c ssl_cert_file=`+tlsCertificate+` -c ssl_key_file=`+tlsKey+` -c archive_mode=on -c archive_command='/bin/sh `+archiveProgram+` %p %f'`, "INT") + "exit $code"
 }
 
 func (postgres) env(*cf.DataInstance) []lrp.EnvVar { return nil }
@@ -99,13 +102,19 @@ SELECT unnest(ARRAY['REASSIGN OWNED BY ` + user + ` TO ` + owner + `', 'DROP OWN
 `
 }
 
+func (postgres) reload() string {
+	return "SELECT pg_reload_conf() \\g /dev/null\n\\echo " + done + "\n\\q\n"
+}
+
 func (postgres) disownFiles() string { return "rm -rf " + archiveDir }
 func (postgres) disownUsers() string { return archiving(postgresDropUsers) }
 
-// credentials say not to ask for TLS, which many clients would insist on: the
-// way is a link of this machine.
+// credentials say whether to use TLS in words of libpq, which other drivers understand, too.
 func (postgres) credentials(a access) object {
-	query := url.Values{"user": {a.user}, "password": {a.password}}
-	return object{"uri": a.url("postgres", database, "sslmode=disable"), "jdbcUrl": fmt.Sprintf("jdbc:postgresql://%s:%d/%s?%s&sslmode=disable", a.host, a.port, database, query.Encode()),
+	query, mode := url.Values{"user": {a.user}, "password": {a.password}}, "sslmode=disable"
+	if a.tls {
+		mode = "sslmode=verify-full&sslrootcert=" + appTrust
+	}
+	return object{"uri": a.url("postgres", database, mode), "jdbcUrl": fmt.Sprintf("jdbc:postgresql://%s:%d/%s?%s&%s", a.host, a.port, database, query.Encode(), mode),
 		"host": a.host, "hostname": a.host, "port": a.port, "name": database, "database": database, "username": a.user, "password": a.password}
 }

@@ -13,14 +13,15 @@ import (
 type rabbitmq struct{}
 
 const (
-	rabbitPort = 5672
-	rabbitBox  = directory("node")
+	rabbitPort    = 5672
+	rabbitTLSPort = 5671
+	rabbitBox     = directory("node")
 )
 
 func rabbitmqService() service {
 	packages := []string{"rabbitmq-server"}
 	return service{name: "rabbitmq", description: "RabbitMQ in a container of this machine", display: "RabbitMQ", tags: []string{"rabbitmq", "amqp", "messaging", "queue"},
-		port: rabbitPort, plans: plans(), engine: rabbitmq{}, complaints: []string{"error: "}, ending: "tar", sameVersion: true,
+		port: rabbitPort, tlsPort: rabbitTLSPort, plans: plans(), engine: rabbitmq{}, complaints: []string{"error: "}, ending: "tar", sameVersion: true,
 		software: software{packages: map[string][]string{"debian12": packages, "debian13": packages}, program: "usr/lib/rabbitmq/bin/rabbitmq-server",
 			without: []string{"python3*", "libpython3*", "socat", "logrotate", "cron", "cron-daemon-common", "libpopt0", "openssl"}}}
 }
@@ -57,12 +58,19 @@ Left = fun() -> [C || C <- rabbit_networking:local_connections(), [{user, U}] <-
 Ended = lists:any(fun(_) -> Left() =:= [] orelse begin timer:sleep(100), false end end, lists:seq(1, 100)),
 `
 
+// rabbitListens comes before what makes the node listen at a port, if it does not yet.
+const rabbitListens = `lists:any(fun(L) -> element(6, L) =:= %[1]d end, rabbit_networking:node_listeners(node())) orelse `
+
 // script starts a node that does not listen, and has it listen once its users are right. A
 // data directory that never came so far is made again. RabbitMQ reads data of other versions
 // only after upgrades step by step, so the node does not start on such. Messages may take a
 // third of the disk: a backup and a restore need as much for copies. Publishers wait
 // above the limits of memory and disk.
-func (rabbitmq) script(p plan) string {
+func (rabbitmq) script(p plan, tlsRequired bool) string {
+	listeners := fmt.Sprintf(rabbitListens+"rabbit_networking:start_ssl_listener(%[1]d, rabbit_networking:ensure_ssl(), 4),\n", rabbitTLSPort)
+	if !tlsRequired {
+		listeners += fmt.Sprintf(rabbitListens+"rabbit_networking:start_tcp_listener(%[1]d, 4),\n", rabbitPort)
+	}
 	return "set -eu\numask 077\n" + rabbitPrograms + `version=$(` + rabbitVersion + `)
 [ -e made ] || rm -rf node
 if [ -e made ] && [ "$(cat made)" != "$version" ]; then
@@ -73,6 +81,11 @@ mkdir -p node users
 [ -e .erlang.cookie ] || { tr -d - < /proc/sys/kernel/random/uuid > cookie && chmod 600 cookie && sync cookie && mv cookie .erlang.cookie; }
 ` + fmt.Sprintf(`cat > rabbitmq.conf <<END
 listeners.tcp = none
+ssl_options.certfile = %[4]s
+ssl_options.keyfile = %[5]s
+ssl_options.verify = verify_none
+ssl_options.versions.1 = tlsv1.3
+ssl_options.versions.2 = tlsv1.2
 default_vhost = %[1]s
 default_user = none
 default_pass = $(cat /proc/sys/kernel/random/uuid)
@@ -85,7 +98,7 @@ log.console = true
 log.console.level = warning
 log.file = false
 END
-`, database, p.memoryMB*45/100, p.volumeBytes>>20*2/3) + `export RABBITMQ_NODENAME=rabbit@localhost RABBITMQ_CONFIG_FILE=$PWD/rabbitmq.conf RABBITMQ_MNESIA_BASE=$PWD RABBITMQ_MNESIA_DIR=$PWD/node RABBITMQ_FEATURE_FLAGS_FILE=$PWD/node/feature_flags
+`, database, p.memoryMB*45/100, p.volumeBytes>>20*2/3, tlsCertificate, tlsKey) + `export RABBITMQ_NODENAME=rabbit@localhost RABBITMQ_CONFIG_FILE=$PWD/rabbitmq.conf RABBITMQ_MNESIA_BASE=$PWD RABBITMQ_MNESIA_DIR=$PWD/node RABBITMQ_FEATURE_FLAGS_FILE=$PWD/node/feature_flags
 export RABBITMQ_ENABLED_PLUGINS_FILE=/tmp/plugins RABBITMQ_GENERATED_CONFIG_DIR=/tmp/config RABBITMQ_LOG_BASE=/tmp/log RABBITMQ_PID_FILE=/tmp/rabbitmq.pid RABBITMQ_LOGS=- RABBITMQ_PLUGINS_EXPAND_DIR=/tmp/expanded ERL_CRASH_DUMP_SECONDS=0
 export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}"
 listen() {
@@ -93,9 +106,8 @@ listen() {
     sleep 0.5
     [ ! -e ` + serverPID + ` ] || kill -0 $(cat ` + serverPID + `) || break
     case $(ask <<END
-` + rabbitUsers + fmt.Sprintf(`lists:any(fun(L) -> element(6, L) =:= %[1]d end, rabbit_networking:node_listeners(node())) orelse rabbit_networking:start_tcp_listener(%[1]d, 4),
-Ended, listens.
-`, rabbitPort) + `END
+` + rabbitUsers + listeners + `Ended, listens.
+END
 ) in *listens*) [ -e made ] || { echo $version > made.new && sync made.new && mv made.new made && sync -f .; }; break ;; esac
   done
 }
@@ -134,6 +146,9 @@ func (rabbitmq) grant(user, password string) string {
 
 func (rabbitmq) revoke(user string) string { return "revoke " + user + "\nquit\n" }
 
+// reload is not needed: Erlang forgets what it read of certificates every two minutes.
+func (rabbitmq) reload() string { return "" }
+
 func (rabbitmq) version() string { return `echo "RabbitMQ $(` + rabbitVersion + `)"` }
 
 // rabbitStarted waits for a node that is just starting: it would lose the signal that stops it.
@@ -154,8 +169,12 @@ func (rabbitmq) disownUsers() string { return "" }
 // credentials have the form of Cloud Foundry's RabbitMQ service. There is no management
 // interface.
 func (rabbitmq) credentials(a access) object {
-	uri := a.url("amqp", database, "")
-	amqp := object{"host": a.host, "hosts": []string{a.host}, "port": a.port, "username": a.user, "password": a.password, "vhost": database, "ssl": false, "uri": uri, "uris": []string{uri}}
+	protocol, scheme := "amqp", "amqp"
+	if a.tls {
+		protocol, scheme = "amqp+ssl", "amqps"
+	}
+	uri := a.url(scheme, database, "")
+	amqp := object{"host": a.host, "hosts": []string{a.host}, "port": a.port, "username": a.user, "password": a.password, "vhost": database, "ssl": a.tls, "uri": uri, "uris": []string{uri}}
 	return object{"uri": uri, "uris": []string{uri}, "host": a.host, "hostname": a.host, "hostnames": []string{a.host}, "port": a.port, "username": a.user, "password": a.password,
-		"vhost": database, "ssl": false, "protocols": object{"amqp": amqp}}
+		"vhost": database, "ssl": a.tls, "protocols": object{protocol: amqp}}
 }

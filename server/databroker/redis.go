@@ -13,9 +13,11 @@ type redis struct{}
 
 // admin is the user by which the broker rules, in the container alone.
 const (
-	redisAdmin  = "cupola"
-	redisSecret = "REDIS_SECRET"
-	redisSocket = "/tmp/redis.sock"
+	redisAdmin   = "cupola"
+	redisSecret  = "REDIS_SECRET"
+	redisSocket  = "/tmp/redis.sock"
+	redisPort    = 6379
+	redisTLSPort = 6380
 	// redisRestored is the file of a snapshot that replaces the data when the server starts.
 	redisRestored = "restored.rdb"
 	// redisLog is the directory of the log since Redis 7.
@@ -24,7 +26,7 @@ const (
 
 func redisService() service {
 	return service{name: "redis", description: "Redis or Valkey in a container of this machine", display: "Redis", tags: []string{"redis", "valkey", "key-value"},
-		port: 6379, plans: plans(), engine: redis{}, ending: "rdb",
+		port: redisPort, tlsPort: redisTLSPort, plans: plans(), engine: redis{}, ending: "rdb",
 		complaints: []string{"ERR ", "WRONGPASS ", "NOAUTH ", "NOPERM ", "LOADING ", "Could not connect"},
 		software:   software{packages: everySuite("redis-server"), program: "usr/bin/[rv]*-server"}}
 }
@@ -32,7 +34,11 @@ func redisService() service {
 // script makes the file of users beside its place. Memory is left for the copy
 // of what changes while the log is rewritten. A log may begin with a snapshot, so a
 // snapshot that is restored becomes the log; the server starts again for it.
-func (redis) script(p plan) string {
+func (redis) script(p plan, tlsRequired bool) string {
+	port := redisPort
+	if tlsRequired {
+		port = 0
+	}
 	return fmt.Sprintf(`set -eu
 umask 077
 mkdir -p redis
@@ -54,8 +60,8 @@ if [ -e redis/%[1]s ]; then
   mv redis/%[1]s redis/appendonly.aof
   sync redis
 fi
-`, redisRestored, redisLog, archiveOn, archiveDir) + supervise(fmt.Sprintf(`"$server" --dir %s/redis --aclfile %s/redis/users.acl --bind 0.0.0.0 --port 6379 --unixsocket %s --unixsocketperm 700 \
-  --appendonly yes --appendfsync always --save '' --maxmemory %dmb --maxmemory-policy noeviction --daemonize no $(keeping)`, data, data, redisSocket, p.memoryMB*6/10), "TERM") +
+`, redisRestored, redisLog, archiveOn, archiveDir) + supervise(fmt.Sprintf(`"$server" --dir %s/redis --aclfile %s/redis/users.acl --bind 0.0.0.0 --port %d --tls-port %d --tls-cert-file %s --tls-key-file %s --tls-auth-clients no --unixsocket %s --unixsocketperm 700 \
+  --appendonly yes --appendfsync always --save '' --maxmemory %dmb --maxmemory-policy noeviction --daemonize no $(keeping)`, data, data, port, redisTLSPort, tlsCertificate, tlsKey, redisSocket, p.memoryMB*6/10), "TERM") +
 		"[ -e redis/" + redisRestored + " ] || break\ndone\nexit $code"
 }
 
@@ -119,10 +125,16 @@ func (redis) grant(user, password string) string {
 // revoke ends the connections of the user as well.
 func (redis) revoke(user string) string { return redisStatements("ACL DELUSER "+user, "ACL SAVE") }
 
+func (redis) reload() string { return redisStatements("CONFIG SET tls-cert-file " + tlsCertificate) }
+
 // disownFiles has the script make the file of users again, with this instance's secret.
 func (redis) disownFiles() string { return "rm -rf redis/users.acl " + archiveDir }
 func (redis) disownUsers() string { return "" }
 
 func (redis) credentials(a access) object {
-	return object{"uri": a.url("redis", "", ""), "host": a.host, "hostname": a.host, "port": a.port, "username": a.user, "password": a.password}
+	scheme := "redis"
+	if a.tls {
+		scheme = "rediss"
+	}
+	return object{"uri": a.url(scheme, "", ""), "host": a.host, "hostname": a.host, "port": a.port, "username": a.user, "password": a.password}
 }

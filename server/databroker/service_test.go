@@ -51,7 +51,7 @@ func engineIsWhole(t *testing.T, s service) {
 	if s.port == 0 || s.software.program == "" || len(s.complaints) == 0 || len(s.software.packages["debian12"]) == 0 {
 		t.Errorf("%s: got %+v; want all of it", s.name, s)
 	}
-	c := s.engine.credentials(access{"h.services.internal", "u1", "p/w", s.port})
+	c := s.engine.credentials(access{host: "h.services.internal", user: "u1", password: "p/w", port: s.port})
 	for _, key := range []string{"uri", "host", "hostname", "port", "username", "password"} {
 		if c[key] == nil {
 			t.Errorf("%s: got credentials %v; want %s", s.name, c, key)
@@ -61,7 +61,7 @@ func engineIsWhole(t *testing.T, s service) {
 		t.Errorf("%s: got the uri %q", s.name, uri)
 	}
 	secret := strings.Repeat("S", 26)
-	for what, text := range map[string]string{"setUp": s.engine.setUp(), "revoke": s.engine.revoke("u1"), "script": engine.script(s.plans[0]), "dump": s.engine.dump(), "load": s.engine.load()} {
+	for what, text := range map[string]string{"setUp": s.engine.setUp(), "revoke": s.engine.revoke("u1"), "script": engine.script(s.plans[0], false), "dump": s.engine.dump(), "load": s.engine.load()} {
 		if text == "" || strings.Contains(text, secret) {
 			t.Errorf("%s: got %s %q", s.name, what, text)
 		}

@@ -33,7 +33,7 @@ func smtpService() service {
 }
 
 // script leaves two thirds of the disk to copies for backups.
-func (smtp) script(p plan) string {
+func (smtp) script(p plan, _ bool) string {
 	return "set -eu\numask 077\nmkdir -p mails users\n" + smtpBox.script(announced(fmt.Sprintf("%s serve %s 0.0.0.0:%d %d", smtpProgram, data, smtpPort, p.volumeBytes/3)), "TERM")
 }
 
@@ -48,6 +48,8 @@ func (e smtp) grant(user, password string) string {
 }
 
 func (e smtp) revoke(user string) string { return "revoke " + user + "\n" + e.setUp() }
+
+func (smtp) reload() string { return "" }
 
 func (smtp) version() string { return "echo 'mails 1'" }
 func (smtp) dump() string    { return smtpBox.dump() }

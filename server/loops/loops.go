@@ -127,7 +127,7 @@ func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
 	x := l.Executor
 	if len(x.DataServices) > 0 {
 		l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Services: x.DataServices, Pull: l.pullImage, Volumes: x.Volumes,
-			Attach: x.Cell.Attach, Containers: x.Cell.Containers, Content: x.Dir.ServiceContents(), HasFile: x.Stacks.HasServiceFile, Temp: l.unnamedFile, Log: x.Log})
+			Attach: x.Cell.Attach, Containers: x.Cell.Containers, Trust: x.Identities.Certificate, Content: x.Dir.ServiceContents(), HasFile: x.Stacks.HasServiceFile, Temp: l.unnamedFile, Log: x.Log})
 		offer := x.Stacks.Offered
 		x.Stacks.Offered = func() { offer(); l.DataBroker.Refresh(context.WithoutCancel(ctx)) }
 	}

@@ -23,6 +23,8 @@ type DataInstance struct {
 	Secret  string // of the broker's own access; sealed at rest
 	State   DataState
 	Fault   string // why it is DataFailed; of one that is ready, why its upgrade failed
+	// TLSRequired says that it refuses connections without TLS.
+	TLSRequired bool
 
 	// Definition is what an instance of an operator's service file is made of, in JSON; "" of
 	// the built-in services. Next is what it is upgraded to. Both are sealed at rest.
@@ -30,7 +32,8 @@ type DataInstance struct {
 	Upgrade          UpgradeState
 }
 
-// UpgradeState says how far the upgrade of a DataInstance is that is DataMaking.
+// UpgradeState says how far the upgrade of a DataInstance is that is DataMaking. A change of TLSRequired is one
+// without a next Definition.
 type UpgradeState string
 
 // The states of an upgrade, in their order.
@@ -49,6 +52,7 @@ type DataBinding struct {
 	Request      string // as DataInstance has it
 	Password     string // sealed at rest
 	State        DataState
+	TLS          bool // its credentials say how to connect with TLS
 }
 
 // The states of a DataBackup. One that fails is deleted.

@@ -125,7 +125,11 @@ func (r *restoreCmd) createFrom(ctx context.Context, c *capi.Client, i backup.In
 	if err != nil {
 		return err
 	}
-	body := capi.Doc{"type": "managed", "name": r.New, "parameters": capi.Doc{databroker.ContentParameter: content},
+	parameters := capi.Doc{databroker.ContentParameter: content}
+	if i.TLS != "" {
+		parameters[databroker.TLSParameter] = i.TLS
+	}
+	body := capi.Doc{"type": "managed", "name": r.New, "parameters": parameters,
 		"relationships": capi.Doc{"space": capi.ToOne(space), "service_plan": capi.ToOne(plan)}}
 	return c.Begin(ctx, http.MethodPost, "/v3/service_instances", body, nil)
 }

@@ -13,6 +13,7 @@ import (
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
+	"cupola/server/databroker"
 )
 
 // ServicesCmd is cupola services.
@@ -131,7 +132,7 @@ func (r *restoreCmd) Run(e *command.Env) error {
 	if r.New != "" {
 		into = r.New
 		fmt.Fprintf(e.Out, "Creating service instance %s...\n", into)
-		if guid, err = create(e.Ctx, c, guid, into, nil); err != nil {
+		if guid, err = createLike(e.Ctx, c, guid, into); err != nil {
 			return err
 		}
 	} else if !r.Force {
@@ -186,6 +187,19 @@ func (p *pointsCmd) Run(e *command.Env) error {
 		fmt.Fprintf(e.Out, "%s can be restored to each second from %s to %s:\n\n  cupola services restore %s --to %s --new NAME\n", p.Instance, first, last, p.Instance, last)
 	}
 	return nil
+}
+
+// createLike makes a service instance that requires TLS if another one does, with its space and plan.
+func createLike(ctx context.Context, c *capi.Client, like, name string) (guid string, err error) {
+	var of capi.Doc
+	if err := c.Call(ctx, http.MethodGet, "/v3/service_instances/"+like+"/parameters", nil, &of); err != nil {
+		return "", err
+	}
+	var parameters capi.Doc
+	if tls, ok := of[databroker.TLSParameter]; ok {
+		parameters = capi.Doc{databroker.TLSParameter: tls}
+	}
+	return create(ctx, c, like, name, parameters)
 }
 
 // create makes a service instance with the space and the plan of another one, and parameters, which may be nil.

@@ -28,6 +28,7 @@ type Instance struct {
 	Service, Plan string
 	Org, Space    string // their names
 	SpaceGUID     string
+	TLS           string    // the value of databroker.TLSParameter; "" where its service has none
 	Made          time.Time // when the backup was
 
 	volume string
@@ -139,7 +140,7 @@ func namedOf(tx *store.Tx, d *cf.DataInstance) (n named, err error) {
 	if err != nil {
 		return n, err
 	}
-	return named{Instance{Service: d.Service, Plan: d.Plan, Org: org.Name, Space: space.Name, SpaceGUID: space.GUID, volume: d.GUID}, i.Name}, nil
+	return named{Instance{Service: d.Service, Plan: d.Plan, Org: org.Name, Space: space.Name, SpaceGUID: space.GUID, TLS: databroker.TLSOf(d), volume: d.GUID}, i.Name}, nil
 }
 
 // of is the one instance of all that has the name.

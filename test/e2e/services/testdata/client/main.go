@@ -4,12 +4,15 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -18,6 +21,15 @@ type credentials struct {
 	URI, Username, Password, Host string
 	Port                          int
 	Database                      string
+	TLS                           struct{ Required bool }
+}
+
+// trust verifies the service by the CA that every app finds in its container.
+func (c credentials) trust() (*tls.Config, error) {
+	pem, err := os.ReadFile(filepath.Join(os.Getenv("CF_SYSTEM_CERT_PATH"), "trusted-ca-1.crt"))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	return &tls.Config{RootCAs: roots, ServerName: c.Host}, err
 }
 
 // do are what services do with a request.
@@ -37,7 +49,9 @@ func main() {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), 10*time.Second)
 		defer cancel()
-		answer, err := do[service](ctx, bound[service][0].Credentials, string(body))
+		c := bound[service][0].Credentials
+		c.TLS.Required = c.TLS.Required && !r.URL.Query().Has("plain")
+		answer, err := do[service](ctx, c, string(body))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return

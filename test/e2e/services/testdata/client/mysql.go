@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	_ "github.com/go-sql-driver/mysql"
+	"github.com/go-sql-driver/mysql"
 )
 
 // query executes statements, each on one line, and returns the rows of the last one.
@@ -15,7 +15,18 @@ func query(ctx context.Context, c credentials, request string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	db, err := sql.Open("mysql", u.User.String()+"@tcp("+u.Host+")"+u.Path)
+	source := u.User.String() + "@tcp(" + u.Host + ")" + u.Path
+	if c.TLS.Required {
+		config, err := c.trust()
+		if err == nil {
+			err = mysql.RegisterTLSConfig("verified", config)
+		}
+		if err != nil {
+			return "", err
+		}
+		source += "?tls=verified"
+	}
+	db, err := sql.Open("mysql", source)
 	if err != nil {
 		return "", err
 	}

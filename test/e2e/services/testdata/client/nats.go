@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -19,6 +20,16 @@ func stream(_ context.Context, c credentials, request string) (string, error) {
 	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return "", err
+	}
+	if c.TLS.Required {
+		config, err := c.trust()
+		if err != nil {
+			return "", err
+		}
+		if _, err := bufio.NewReaderSize(conn, 16).ReadString('\n'); err != nil { // the server waits for the client then
+			return "", err
+		}
+		conn = tls.Client(conn, config)
 	}
 	user, err := json.Marshal(map[string]any{"user": c.Username, "pass": c.Password, "verbose": false})
 	if err != nil {
