@@ -91,6 +91,7 @@ type commandLine struct {
 	Version    versionCmd        `cmd:"" group:"This program" help:"Print the version."`
 
 	HoldVolume backups.HoldVolumeCmd `cmd:"" hidden:""` // datadir.HoldCommand
+	DrillRun   backups.DrillRunCmd   `cmd:"" hidden:""` // of 'backups drill'
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -112,7 +113,7 @@ func run(args []string, stdout, stderr *os.File) int {
 	}
 	chosen, err := parser.Parse(args)
 	level := levelOf(c.Debug)
-	e := &command.Env{Ctx: ctx, Out: stdout, Err: stderr, Log: newLogger(stderr, level), Level: level, Terminal: command.IsTerminal(stdout), Program: command.CalledAs(os.Args[0])}
+	e := &command.Env{Ctx: ctx, Out: stdout, Err: stderr, Log: newLogger(stderr, level), Level: level, Terminal: command.IsTerminal(stdout), Program: command.CalledAs(os.Args[0]), Config: c.Config}
 	if fault, ok := errors.AsType[*cli.Error](err); ok {
 		return explain(e, fault)
 	}

@@ -148,11 +148,11 @@ func (s survey) loops() (found []finding, err error) {
 
 // directories finds directories that demos and checks left behind.
 func (s survey) directories() (found []finding) {
-	for _, pattern := range []string{filepath.Join(os.TempDir(), "cupola-demo-*"), "/var/lib/.cupola-doctor-*", filepath.Join(os.TempDir(), ".cupola-doctor-*")} {
+	for _, pattern := range []string{filepath.Join(os.TempDir(), "cupola-demo-*"), "/var/lib/.cupola-doctor-*", "/var/lib/.cupola-drill-*", filepath.Join(os.TempDir(), ".cupola-doctor-*")} {
 		dirs, _ := filepath.Glob(s.path(pattern)) // the patterns are well-formed
 		for _, dir := range dirs {
 			st, err := os.Stat(dir)
-			if err != nil || !st.IsDir() || held(dir) {
+			if err != nil || !st.IsDir() || Held(dir) {
 				continue
 			}
 			found = append(found, finding{Leak{kindDirectory, dir, "sudo rm -rf --one-file-system " + quoted(dir)}, dir, dir})

@@ -37,8 +37,8 @@ func hold(dir string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// held reports whether a process holds a directory.
-func held(dir string) bool {
+// Held reports whether a process holds a directory.
+func Held(dir string) bool {
 	f, err := hold(dir, syscall.LOCK_SH|syscall.LOCK_NB)
 	if err != nil {
 		return errors.Is(err, syscall.EWOULDBLOCK)

@@ -30,6 +30,7 @@ type OffsiteCmd struct {
 	Verify  offsiteVerifyCmd  `cmd:"" help:"Read every byte of the backups at an address, and name those that are damaged. It needs no key."`
 	Fetch   offsiteFetchCmd   `cmd:"" help:"Fetch a backup, decrypted, as a file for 'cupola verify' and 'cupola restore'."`
 	Restore offsiteRestoreCmd `cmd:"" help:"Fetch a backup and restore the data directory from it."`
+	Drill   drillCmd          `cmd:"" help:"Restore a backup into a directory of its own, start everything from it apart from all networks, and show what runs."`
 	Key     offsiteKeyCmd     `cmd:"" help:"Make a key of age: the file that opens backups, and the public key for --backup-recipient."`
 }
 

@@ -25,6 +25,7 @@ type Env struct {
 	Level    *slog.LevelVar // of Log
 	Terminal bool           // Out is a terminal, so progress may be drawn
 	Program  string         // as a user calls it
+	Config   string         // the file that flags were read from; "" for none
 }
 
 // ExitCode is an error that was already printed.

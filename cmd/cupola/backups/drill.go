@@ -1,0 +1,186 @@
+package backups
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"cupola/cmd/cupola/command"
+	"cupola/server/admin/backup"
+	"cupola/server/admin/cleanup"
+	"cupola/server/admin/repository"
+	"cupola/server/doctor"
+)
+
+// drillCmd is cupola backups drill.
+type drillCmd struct {
+	offsiteFlags
+	Backup   string        `arg:"" help:"The backup's name, or latest; or the file of a 'cupola backup'."`
+	Identity string        `help:"The file that 'cupola backups key' made, or another one of age's identities; not needed for a file." type:"existingfile" placeholder:"FILE"`
+	Within   time.Duration `help:"How long apps and services may take until they run." default:"2m"`
+}
+
+// drillPrefix begins the names of the directories of drills, beside the data directory; see also doctor.Leaks.
+const drillPrefix = ".cupola-drill-"
+
+// Run restores a backup into a directory of its own, and starts it apart from all networks.
+func (c *drillCmd) Run(e *command.Env) error {
+	dir, err := c.Root()
+	if err != nil {
+		return err
+	}
+	beside := filepath.Dir(dir)
+	if err := sweepDrills(e, beside); err != nil {
+		return err
+	}
+	scratch, remove, err := doctor.TempDir(beside, drillPrefix)
+	if err != nil {
+		return err
+	}
+	found, err := c.drill(e, scratch)
+	if err := errors.Join(command.Interrupted(e, err), endDrill(e, scratch, remove)); err != nil {
+		return err
+	}
+	return found.report(e)
+}
+
+func (c *drillCmd) drill(e *command.Env, scratch string) (*drilled, error) {
+	file := filepath.Join(scratch, "backup")
+	data := filepath.Join(scratch, "data")
+	began := time.Now()
+	if info, err := os.Stat(c.Backup); err == nil && info.Mode().IsRegular() {
+		file = c.Backup
+	} else if err := c.fetch(e, file); err != nil {
+		return nil, err
+	}
+	p := command.NewProgress(e)
+	r, err := backup.Restore(e.Ctx, data, file, e.Log, p.Step)
+	p.Clear()
+	if err != nil {
+		return nil, fmt.Errorf("restore %s: %w", c.Backup, err)
+	}
+	if err := os.RemoveAll(filepath.Join(scratch, "backup")); err != nil { // it took room
+		return nil, err
+	}
+	fmt.Fprintf(e.Out, "Restored %s, written %s, in %.1f s. Starting it, apart from all networks …\n", c.Backup, r.Created.Local().Format("2006-01-02 15:04"), time.Since(began).Seconds())
+	return runDrill(e, data, c.Within)
+}
+
+// fetch writes the backup of an address to a file.
+func (c *drillCmd) fetch(e *command.Env, file string) error {
+	if c.Identity == "" {
+		return fmt.Errorf("give --identity to open the backup %s; there is no file of that name", c.Backup)
+	}
+	from := identityFlags{offsiteFlags: c.offsiteFlags, Name: c.Backup, Identity: c.Identity}
+	return c.with(e, func(ctx context.Context, r *repository.Repository) error {
+		_, _, err := from.fetch(ctx, e, r, file)
+		return err
+	})
+}
+
+// runDrill runs the daemon of a data directory in a process with a network namespace of its
+// own, which ends with this one.
+func runDrill(e *command.Env, data string, within time.Duration) (*drilled, error) {
+	args := []string{"drill-run", "--data-dir", data, "--within", within.String()}
+	if e.Config != "" {
+		args = append(args, "--config", e.Config)
+	}
+	cmd := exec.Command("/proc/self/exe", args...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Setpgid: true} // an interrupt is for this process, which ends it
+	alive, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(e.Ctx, func() { alive.Close() })
+	defer stop()
+	err = cmd.Run()
+	if e.Level.Level() < 0 { // --debug
+		_, _ = io.Copy(e.Err, bytes.NewReader(said.Bytes())) // who does not listen misses it
+	}
+	if e.Ctx.Err() != nil {
+		return nil, context.Cause(e.Ctx)
+	}
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		return nil, fmt.Errorf("the daemon did not start from the backup: %s", strings.TrimPrefix(lines[len(lines)-1], "cupola: "))
+	}
+	found := &drilled{}
+	return found, json.Unmarshal(out.Bytes(), found)
+}
+
+// endDrill removes what a drill made. Where that fails it says how to do so.
+func endDrill(e *command.Env, scratch string, remove func() error) error {
+	err := cleanDrill(e, scratch)
+	if err == nil {
+		err = remove()
+	}
+	if err != nil {
+		return fmt.Errorf("the drill's directory is left, because: %w\n  to remove it: sudo cupola cleanup --data-dir %s && sudo rm -r --one-file-system %s", err, filepath.Join(scratch, "data"), scratch)
+	}
+	return nil
+}
+
+// cleanDrill ends what still runs of a drill.
+func cleanDrill(e *command.Env, scratch string) error {
+	data := filepath.Join(scratch, "data")
+	if _, err := os.Stat(filepath.Join(data, "lock")); err != nil {
+		return nil // no daemon began
+	}
+	return cleanup.Run(context.WithoutCancel(e.Ctx), data, e.Log)
+}
+
+// sweepDrills removes what killed drills left beside the data directory.
+func sweepDrills(e *command.Env, beside string) error {
+	left, err := filepath.Glob(filepath.Join(beside, drillPrefix+"*"))
+	for _, scratch := range left {
+		if !doctor.Held(scratch) {
+			err = errors.Join(err, endDrill(e, scratch, func() error { return os.RemoveAll(scratch) }))
+		}
+	}
+	return err
+}
+
+// report prints what a drill found. It fails if anything of the backup does not run.
+func (d *drilled) report(e *command.Env) error {
+	fmt.Fprintf(e.Out, "It served after %.1f s, and %.1f s later %s.\n\n", d.Started, d.Waited, d.sum())
+	t := &command.Table{Width: command.Width(e)}
+	t.Add("WHAT", "NAME", "RUNNING", "WHY NOT")
+	for _, one := range d.Found {
+		t.Add(one.Kind, one.Name, fmt.Sprintf("%d of %d", one.Have, one.Want), cmp.Or(one.Why, "-"))
+	}
+	if err := t.Write(e.Out); err != nil {
+		return err
+	}
+	if n := d.lacking(); n > 0 {
+		return fmt.Errorf("%d of %d do not run from the backup. A drill has no network: what needs one to start does not", n, len(d.Found))
+	}
+	return nil
+}
+
+func (d *drilled) sum() string {
+	if d.lacking() == 0 {
+		return "everything ran"
+	}
+	return "not everything ran"
+}
+
+func (d *drilled) lacking() (n int) {
+	for _, one := range d.Found {
+		if one.Have < one.Want {
+			n++
+		}
+	}
+	return n
+}
