@@ -66,6 +66,35 @@ func (s *Store) Show(container string, n int, to users.Range, name, dir string, 
 	return at, nil
 }
 
+// maxMatches is how many directories a pattern may match.
+const maxMatches = 256
+
+// Match returns the directories of a volume that match a pattern as of path.Match, sorted. Links that lead out of it match nothing.
+func (s *Store) Match(name, pattern string) (dirs []string, err error) {
+	data, err := s.open(name)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(data)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	all, err := fs.Glob(root.FS(), pattern)
+	if err != nil {
+		return nil, fmt.Errorf("pattern %s of volume %s: %w", pattern, name, err)
+	}
+	for _, at := range all {
+		if info, err := root.Lstat(at); err == nil && info.IsDir() {
+			dirs = append(dirs, at)
+		}
+	}
+	if len(dirs) > maxMatches {
+		return nil, fmt.Errorf("pattern %s of volume %s matches %d directories; at most %d are shown", pattern, name, len(dirs), maxMatches)
+	}
+	return dirs, nil
+}
+
 // Hide removes what Show has shown to a container, in whatever state it is.
 func (s *Store) Hide(container string) error {
 	if !nameRule().MatchString(container) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -246,6 +247,11 @@ func TestShow(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(at, "file")); err != nil || string(text) != "1" {
 		t.Errorf("got %q, %v", text, err)
+	}
+	for pattern, want := range map[string]string{"[ac]": "a c", "?": "a c", "a/*": "", "root/*": "", "x*": "", "c": "c", "c/*": ""} {
+		if got, err := s.Match("db", pattern); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: got %q, %v; want %q", pattern, got, err, want)
+		}
 	}
 	for _, bad := range []string{"a/b", "root/etc", "c/file", "a/b/../../../.."} {
 		at, err := s.Show("c", 2, users.Range{}, "db", bad, &Owner{})

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -45,13 +46,18 @@ func (b *build) awaitVolumes(ctx context.Context) error {
 // creates a missing directory if it gets an owner; "" is the whole volume.
 // Hide removes a container's places, if there are any.
 type Volumes interface {
+	Match(name, pattern string) (dirs []string, err error)
 	Show(container string, n int, to users.Range, name, dir string, owner *volume.Owner) (at string, err error)
 	Hide(container string) error
 }
 
 // showVolumes finds the sources of the container's volume mounts.
 func (b *build) showVolumes(context.Context) error {
-	for n, v := range b.full.Volumes {
+	volumes, err := b.matched()
+	if err != nil {
+		return &blame{"failed to mount volume", err}
+	}
+	for n, v := range volumes {
 		var owner *volume.Owner
 		if v.Owner != "" {
 			u, err := b.lookUp(v.Owner)
@@ -71,6 +77,28 @@ func (b *build) showVolumes(context.Context) error {
 		b.volumes = append(b.volumes, container.Mount{Source: at, Destination: path.Clean(v.Path), ReadOnly: v.ReadOnly, NoExec: v.NoExec})
 	}
 	return nil
+}
+
+// matched returns the container's volumes, those that match instead of patterns. What another volume shows is left to that.
+func (b *build) matched() (all []lrp.Volume, err error) {
+	for _, v := range b.full.Volumes {
+		if !v.Pattern {
+			all = append(all, v)
+			continue
+		}
+		dirs, err := b.cell.cfg.Volumes.Match(v.Name, v.Dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range dirs {
+			one := v
+			one.Dir, one.Path, one.Optional = dir, strings.TrimSuffix(v.Path, v.Dir)+dir, true
+			if !slices.ContainsFunc(b.full.Volumes, func(other lrp.Volume) bool { return other.Path == one.Path }) {
+				all = append(all, one)
+			}
+		}
+	}
+	return all, nil
 }
 
 func (c *Cell) hideVolumes(_ context.Context, guid string) error {

@@ -3,6 +3,8 @@ package cell
 import (
 	"fmt"
 	"io/fs"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +36,7 @@ func (h *host) mounted() (all []container.Mount) {
 	defer h.mu.Unlock()
 	for _, s := range h.specs {
 		for _, m := range s.Mounts {
-			if m.Destination == "/data" {
+			if m.Destination == "/data" || strings.HasPrefix(m.Destination, "/data/") {
 				all = append(all, m)
 			}
 		}
@@ -130,6 +132,15 @@ func (s *shelf) Show(container string, n int, to users.Range, name, dir string, 
 	return at, nil
 }
 
+func (s *shelf) Match(_, pattern string) (dirs []string, err error) {
+	for _, dir := range slices.Sorted(maps.Keys(s.there)) {
+		if ok, _ := path.Match(pattern, dir); ok {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
+}
+
 func (s *shelf) Hide(container string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,6 +183,29 @@ func TestDirectoriesOfVolumes(t *testing.T) {
 			t.Errorf("got %q; want that the directory is missing", got)
 		}
 		d.wantNothing(t)
+	})
+}
+
+// TestPatternsOfVolumes mounts each directory that matches a pattern, but for those that are mounted otherwise.
+func TestPatternsOfVolumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := boot(t, newMachine(t), t.TempDir(), func(c *Cell) { c.cfg.Volumes = newShelf("xa", "xb", "xc", "y") })
+		defer d.kill()
+		c := web()
+		c.GUID, c.ProcessGUID = "one", "one"
+		c.Volumes = []lrp.Volume{
+			{Name: "db", Path: "/data/x*", Dir: "x*", Pattern: true, ReadOnly: true}, {Name: "db", Path: "/data/z*", Dir: "z*", Pattern: true}, {Name: "db", Path: "/data/xb", Dir: "xb"},
+		}
+		d.Start(c)
+		synctest.Wait()
+		want := []container.Mount{
+			{Source: "/shown/one/0", Destination: "/data/xa", ReadOnly: true}, {Source: "/shown/one/1", Destination: "/data/xc", ReadOnly: true}, {Source: "/shown/one/2", Destination: "/data/xb"},
+		}
+		if diff := cmp.Diff(want, d.m.mounted()); diff != "" {
+			t.Error(diff)
+		}
+		d.Stop("one")
+		d.last(t)
 	})
 }
 

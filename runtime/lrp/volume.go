@@ -15,4 +15,7 @@ type Volume struct {
 	Owner string
 	// Optional leaves the volume out where there is no such Dir.
 	Optional bool
+	// Pattern has Dir be a pattern as of path.Match, which ends Path, too: each directory that
+	// matches when the container starts is shown.
+	Pattern bool
 }

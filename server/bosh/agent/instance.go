@@ -75,6 +75,7 @@ func (i Instance) show(run *lrp.RunInfo, j *Job, p *Process) {
 		return
 	}
 	run.Volumes, run.Setup, run.Action = i.mounts(j, p), i.setup(j, p), command(p).Action()
+	run.Trees = append(run.Trees, i.otherFiles(j, p)...)
 	if p.Hooks.PreStart != "" { // it may set capabilities of the program, as on a machine of BOSH's
 		for n := range run.CachedDependencies {
 			run.CachedDependencies[n].Writable = true

@@ -88,18 +88,21 @@ func TestVolumesAsBPM(t *testing.T) {
 		{Path: "/var/vcap/data/shared", Writable: true, AllowExecutions: true}, {Path: "/var/vcap/sys/run/nats", Writable: true}, {Path: "/var/vcap/store/other", MountOnly: true},
 		{Path: "/var/vcap/jobs/other"}, {Path: "/var/vcap/data/shared"}, {Path: "/var/vcap/data"},
 	}}}
-	p.Unsafe.UnrestrictedVolumes = []bpm.Volume{{Path: "/var/vcap/data/nats/below"}, {Path: "/var/vcap/data/x*"}, {Path: "/etc"}, {Path: "/var/vcap/sys/log"}, {Path: "/var/vcap/data/nats-2"}}
+	p.Unsafe.UnrestrictedVolumes = []bpm.Volume{{Path: "/var/vcap/data/nats/below"}, {Path: "/var/vcap/data/x*"}, {Path: "/var/vcap/data/["}, {Path: "/etc"}, {Path: "/var/vcap/sys/log"}, {Path: "/var/vcap/data/nats-2"}}
 	i := instance(p)
 	i.Store = "store"
 	v := func(name, at, dir, owner string, readOnly, noExec bool) lrp.Volume {
 		return lrp.Volume{Name: name, Path: "/var/vcap/" + at, Dir: dir, Owner: owner, ReadOnly: readOnly, NoExec: noExec}
 	}
+	pattern := optional(v("bosh-data-g", "data/x*", "x*", "", true, true))
+	pattern.Pattern = true
 	want := []lrp.Volume{
 		v("bosh-data-g", "data", "", "", true, true),
 		v("bosh-data-g", "data/nats", "nats", user, false, true),
 		optional(v("bosh-data-g", "data/nats-2", "nats-2", "", true, true)),
 		v("bosh-data-g", "data/nats/tmp", "nats/tmp", user, false, true),
 		v("bosh-data-g", "data/shared", "shared", user, false, false),
+		pattern,
 		v("store", "store/nats", "nats", user, false, true),
 		v("store", "store/other", "other", "", true, true),
 		optional(v("bosh-sys-g", "sys/log", "log", "", true, true)),
@@ -116,6 +119,20 @@ func TestVolumesAsBPM(t *testing.T) {
 	run, err := i.Run(Call{Job: "nats", Script: PreStart})
 	if want := []lrp.Volume{v("bosh-data-g", "data", "", "", false, false), v("store", "store", "", "", false, false), v("bosh-sys-g", "sys", "", "", false, false), v("bosh-sys-g", "sys/run/bpm", "run/bpm/nats", "root", false, false)}; err != nil || !cmp.Equal(want, run.Volumes) {
 		t.Errorf("got %+v, %v; want all disks whole for scripts, and pidfiles of the job alone", run.Volumes, err)
+	}
+}
+
+// TestFilesOfOtherJobs shows a process those files of other jobs that its volumes name.
+func TestFilesOfOtherJobs(t *testing.T) {
+	p := Process{Process: bpm.Process{AdditionalVolumes: []bpm.Volume{{Path: "/var/vcap/jobs/web/bin"}, {Path: "/var/vcap/jobs/*"}}}}
+	p.Unsafe.UnrestrictedVolumes = []bpm.Volume{{Path: "/var/vcap/jobs/*/config/metrics.yml"}, {Path: "/var/vcap/jobs/[d]b/conf*"}, {Path: "["}}
+	i := instance(p)
+	file := func(at string) lrp.File { return lrp.File{Path: at, Content: []byte(at)} }
+	i.Jobs = append(i.Jobs, Job{Name: "db", Files: []lrp.File{file("config/db.conf"), file("bin/run")}}, Job{Name: "quiet", Files: []lrp.File{file("a")}},
+		Job{Name: "web", Files: []lrp.File{file("config/metrics.yml"), file("config/web.yml"), file("bin/run")}})
+	want := []lrp.Tree{{Path: "/var/vcap/jobs/db", Files: []lrp.File{file("config/db.conf")}}, {Path: "/var/vcap/jobs/web", Files: []lrp.File{file("config/metrics.yml"), file("bin/run")}}}
+	if diff := cmp.Diff(want, i.Desired()[0].Trees[1:]); diff != "" {
+		t.Error(diff)
 	}
 }
 

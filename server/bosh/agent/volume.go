@@ -73,10 +73,11 @@ func (i Instance) showWhole(run *lrp.RunInfo, j *Job) {
 // that is mounted whole.
 func (i Instance) mounts(j *Job, p *Process) (all []lrp.Volume) {
 	at := map[string]lrp.Volume{}
-	add := func(v bpm.Volume, made, optional bool) {
+	add := func(v bpm.Volume, made, unrestricted bool) {
 		if _, taken := at[v.Path]; !taken { // of two the first counts, as in bpm
-			if m, ok := i.mount(v, made); ok {
-				m.Optional = optional
+			m, ok := i.mount(v, made)
+			m.Optional, m.Pattern = unrestricted, isPattern(v.Path)
+			if ok && (unrestricted || !m.Pattern) {
 				at[v.Path] = m
 			}
 		}
@@ -93,7 +94,7 @@ func (i Instance) mounts(j *Job, p *Process) (all []lrp.Volume) {
 	}
 	for _, v := range p.Unsafe.UnrestrictedVolumes {
 		if !slices.ContainsFunc(standard, func(s bpm.Volume) bool { return within(v.Path, s.Path) }) {
-			add(v, false, true) // it is a pattern, which may match nothing
+			add(v, false, true) // as a pattern, it may match nothing
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(at)) { // those above first
@@ -118,10 +119,12 @@ func standardVolumes(j *Job, p *Process) []bpm.Volume {
 	return all
 }
 
+func isPattern(at string) bool { return strings.ContainsAny(at, "*?[\\") }
+
 // mount is how a container sees a directory of a disk, which is made where it is
-// missing; false of what lies on no disk, or is a pattern.
+// missing; false of what lies on no disk, or is no valid pattern.
 func (i Instance) mount(v bpm.Volume, made bool) (lrp.Volume, bool) {
-	if strings.ContainsAny(v.Path, "*?[") || path.Clean(v.Path) != v.Path {
+	if _, err := path.Match(v.Path, ""); err != nil || path.Clean(v.Path) != v.Path {
 		return lrp.Volume{}, false
 	}
 	for at, name := range i.disks() {
