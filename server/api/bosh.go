@@ -241,6 +241,8 @@ type deployRequest struct {
 	Values   director.Values `json:"values"`
 	Lenient  bool            `json:"lenient"`
 	Recreate bool            `json:"recreate"`
+	// CreatedBefore recreates only instances whose containers are older.
+	CreatedBefore time.Time `json:"created_before"`
 	// RecreateDisks replaces persistent disks by copies of them.
 	RecreateDisks bool     `json:"recreate_persistent_disks"`
 	Rotate        []string `json:"rotate"`
@@ -249,13 +251,17 @@ type deployRequest struct {
 	rollout
 }
 
+func (r deployRequest) Validate() []string {
+	return control.Must(r.CreatedBefore.IsZero() || r.Recreate, "Created_before must be given with recreate alone")
+}
+
 // deployBOSH asks for a deploy. Errors in the manifest are in the answer.
 func deployBOSH(c *call) (*response, error) {
 	var req deployRequest
 	if err := decode(c, &req); err != nil {
 		return nil, err
 	}
-	order := req.into(director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, RecreateDisks: req.RecreateDisks, Rotate: req.Rotate, Force: req.Force})
+	order := req.into(director.Order{Manifest: req.Manifest, Values: req.Values, Lenient: req.Lenient, Recreate: req.Recreate, CreatedBefore: req.CreatedBefore, RecreateDisks: req.RecreateDisks, Rotate: req.Rotate, Force: req.Force})
 	configs, err := director.Configs(c.Tx)
 	if err != nil {
 		return nil, err
@@ -289,10 +295,11 @@ type boshTaskRequest struct {
 	// WhenChanged leaves out an errand that ran well as it is.
 	WhenChanged bool `json:"when_changed"`
 	// KeepAlive leaves what an errand has on its ephemeral disk to its next run.
-	KeepAlive bool             `json:"keep_alive"`
-	Hard      bool             `json:"hard"`   // of a stop: delete the ephemeral disks, too
-	Repair    bool             `json:"repair"` // of a recreate: only instances that have a problem
-	Export    *director.Export `json:"export"`
+	KeepAlive     bool             `json:"keep_alive"`
+	Hard          bool             `json:"hard"`           // of a stop: delete the ephemeral disks, too
+	Repair        bool             `json:"repair"`         // of a recreate: only instances that have a problem
+	CreatedBefore time.Time        `json:"created_before"` // of a recreate: only instances whose containers are older
+	Export        *director.Export `json:"export"`
 	rollout
 }
 
@@ -307,6 +314,7 @@ func (r boshTaskRequest) Validate() []string {
 		r.Group == "" || changes || r.Kind == string(director.RunErrand), "Group must be given for start, stop, restart, recreate and run-errand alone",
 		!r.Hard || r.Kind == string(director.Stop), "Hard must be given for stop alone",
 		!r.Fix || r.Kind == string(director.Recreate), "Fix must be given for recreate alone",
+		r.CreatedBefore.IsZero() || r.Kind == string(director.Recreate), "Created_before must be given for recreate alone",
 		!r.SkipDrain || changes, "Skip_drain must be given for start, stop, restart and recreate alone",
 		!r.Repair || r.Kind == string(director.Recreate) && r.Group == "", "Repair must be given for recreate alone, without Group",
 		r.Canaries+r.MaxInFlight == "" || changes, "Canaries and Max_in_flight must be given for start, stop, restart and recreate alone",
@@ -324,5 +332,5 @@ func askBOSHTask(c *call) (*response, error) {
 		return nil, err
 	}
 	return askBOSH(c, d.Name, director.Kind(req.Kind), req.into(director.Order{Group: req.Group, Index: req.Index, Errand: req.Errand, WhenChanged: req.WhenChanged,
-		KeepAlive: req.KeepAlive, DropDisks: req.DropDisks, Force: req.Force, Hard: req.Hard, Repair: req.Repair, Export: req.Export}))
+		KeepAlive: req.KeepAlive, DropDisks: req.DropDisks, Force: req.Force, Hard: req.Hard, Repair: req.Repair, CreatedBefore: req.CreatedBefore, Export: req.Export}))
 }

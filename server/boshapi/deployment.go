@@ -95,8 +95,8 @@ func deploy(c *call) (*answer, error) {
 		return nil, err
 	}
 	o.Recreate, o.RecreateDisks = c.flag("recreate"), c.flag("recreate_persistent_disks")
-	if c.query("recreate_vms_created_before") != "" {
-		return nil, refuse("cupola cannot recreate only VMs created before a time: leave out this flag")
+	if err := c.createdBefore(&o, o.Recreate, "recreate=true"); err != nil {
+		return nil, err
 	}
 	configs, err := director.Configs(c.tx)
 	if err != nil {

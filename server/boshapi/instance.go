@@ -245,8 +245,8 @@ func (c *call) named(d *cf.BOSHDeployment, group, id string) (string, *int, erro
 
 // changeState starts, stops, restarts or recreates instances.
 func changeState(c *call) (*answer, error) {
-	if c.flag("dry_run") || c.query("recreate_vms_created_before") != "" {
-		return nil, refuse("cupola cannot recreate as a dry run, or only VMs created before a time: leave out these flags")
+	if c.flag("dry_run") {
+		return nil, refuse("cupola cannot recreate as a dry run: leave out this flag")
 	}
 	kinds := map[string]director.Kind{"started": director.Start, "stopped": director.Stop, "detached": director.Stop, "restart": director.Restart, "recreate": director.Recreate}
 	state := c.query("state")
@@ -273,10 +273,31 @@ func (c *call) change(kind director.Kind, hard bool) (*answer, error) {
 	}
 	o.Hard, o.Fix = hard, kind == director.Recreate && (o.Fix || c.flag("ignore_unresponsive_agent"))
 	o.SkipDrain = o.SkipDrain && kind != director.Start
+	if err := c.createdBefore(&o, kind == director.Recreate, "state=recreate"); err != nil {
+		return nil, err
+	}
 	if o.Group, o.Index, err = c.named(d, c.param("group"), c.param("id")); err != nil {
 		return nil, err
 	}
 	return c.ask(d.Name, kind, o)
+}
+
+// createdBefore takes the time before which instances must have been made to be recreated.
+func (c *call) createdBefore(o *director.Order, recreates bool, want string) error {
+	const invalidValue = 40005 // ValidationInvalidValue
+	text := c.query("recreate_vms_created_before")
+	if text == "" {
+		return nil
+	}
+	if !recreates {
+		return &refusal{400, invalidValue, "Must pass " + want + " when specifying recreate_vms_created_before"}
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return &refusal{400, invalidValue, "Invalid RFC 3339 timestamp for recreate_vms_created_before: " + text}
+	}
+	o.CreatedBefore = at
+	return nil
 }
 
 // listVariables lists the names of a deployment's values.

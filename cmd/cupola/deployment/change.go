@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"strconv"
+	"time"
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
@@ -82,10 +83,11 @@ func (c *restartCmd) Run(e *command.Env) error { return c.ask(e, capi.Doc{"kind"
 
 type recreateCmd struct {
 	changeFlags
-	Fix bool `help:"Run no stop scripts on instances that have a process without a running container."`
+	VMsCreatedBefore time.Time `help:"Recreate only instances whose containers are older than a time, like 2026-01-31T12:00:00Z." name:"vms-created-before" placeholder:"TIME"`
+	Fix              bool      `help:"Run no stop scripts on instances that have a process without a running container."`
 }
 
 // Run recreates instances; persistent disks stay.
 func (c *recreateCmd) Run(e *command.Env) error {
-	return c.ask(e, capi.Doc{"kind": "recreate", "fix": c.Fix})
+	return c.ask(e, capi.Doc{"kind": "recreate", "fix": c.Fix, "created_before": c.VMsCreatedBefore})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/command"
@@ -17,13 +18,14 @@ import (
 type deployCmd struct {
 	capi.Flags
 	sourceFlags
-	DryRun                  bool `help:"Only report errors and what would change."`
-	WithSecrets             bool `help:"With --dry-run: show the values of credentials."`
-	Lenient                 bool `help:"Report faults that BOSH accepts as warnings."`
-	Recreate                bool `help:"Recreate all instances, even unchanged ones."`
-	RecreatePersistentDisks bool `help:"Replace persistent disks by copies of them, and orphan the old ones."`
-	Fix                     bool `help:"Recreate instances that have a process without a running container."`
-	Force                   bool `help:"Remove shared links although other deployments use them."`
+	DryRun                   bool      `help:"Only report errors and what would change."`
+	WithSecrets              bool      `help:"With --dry-run: show the values of credentials."`
+	Lenient                  bool      `help:"Report faults that BOSH accepts as warnings."`
+	Recreate                 bool      `help:"Recreate all instances, even unchanged ones."`
+	RecreateVMsCreatedBefore time.Time `help:"Recreate instances whose containers are older than a time, like 2026-01-31T12:00:00Z." name:"recreate-vms-created-before" placeholder:"TIME"`
+	RecreatePersistentDisks  bool      `help:"Replace persistent disks by copies of them, and orphan the old ones."`
+	Fix                      bool      `help:"Recreate instances that have a process without a running container."`
+	Force                    bool      `help:"Remove shared links although other deployments use them."`
 	rolloutFlags
 	Rotate []string `help:"Regenerate these variables." placeholder:"NAME"`
 	To     string   `help:"Where to deploy: here, or to a Kubernetes cluster." enum:"here,kubernetes" default:"here"`
@@ -48,7 +50,8 @@ func (c *deployCmd) Run(e *command.Env) error {
 		return err
 	}
 	var t boshTask
-	body := c.doc(capi.Doc{"manifest": string(text), "values": s.Values, "lenient": c.Lenient, "recreate": c.Recreate, "recreate_persistent_disks": c.RecreatePersistentDisks, "rotate": c.Rotate, "fix": c.Fix, "force": c.Force})
+	body := c.doc(capi.Doc{"manifest": string(text), "values": s.Values, "lenient": c.Lenient, "recreate": c.Recreate || !c.RecreateVMsCreatedBefore.IsZero(), "created_before": c.RecreateVMsCreatedBefore,
+		"recreate_persistent_disks": c.RecreatePersistentDisks, "rotate": c.Rotate, "fix": c.Fix, "force": c.Force})
 	if err := api.Call(e.Ctx, "POST", "/v1/deployments", body, &t); err != nil {
 		return err
 	}

@@ -2,8 +2,7 @@ package deployment
 
 import (
 	"fmt"
-	"net/url"
-	"strconv"
+	"slices"
 	"time"
 
 	"cupola/cmd/cupola/capi"
@@ -17,36 +16,13 @@ type vmsCmd struct {
 	JSON       bool   `help:"Print JSON." name:"json"`
 }
 
-// vm is an instance that has containers, as BOSH has a VM for it.
-type vm struct {
-	Deployment string `json:"deployment"`
-	boshInstanceView
-}
-
-// Run lists the instances that have containers.
+// Run lists the instances that have containers, as BOSH has a VM for each.
 func (c *vmsCmd) Run(e *command.Env) error {
-	api, err := c.Login(e.Ctx)
+	all, err := instancesOfAll(e, &c.Flags, c.Deployment, c.Vitals)
 	if err != nil {
 		return err
 	}
-	deployments := []boshView{{Name: c.Deployment}}
-	if c.Deployment == "" {
-		if err := api.Call(e.Ctx, "GET", "/v1/deployments", nil, &deployments); err != nil {
-			return err
-		}
-	}
-	all := []vm{}
-	for _, d := range deployments {
-		var instances []boshInstanceView
-		if err := api.Call(e.Ctx, "GET", "/v1/deployments/"+url.PathEscape(d.Name)+"/instances?vitals="+strconv.FormatBool(c.Vitals), nil, &instances); err != nil {
-			return err
-		}
-		for _, i := range instances {
-			if len(i.Processes) > 0 {
-				all = append(all, vm{d.Name, i})
-			}
-		}
-	}
+	all = slices.DeleteFunc(all, func(i ofDeployment) bool { return len(i.Processes) == 0 })
 	if c.JSON {
 		return command.WriteJSON(e.Out, all)
 	}

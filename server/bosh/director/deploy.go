@@ -211,7 +211,11 @@ func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 	}
 	w.renew = p.Unresponsive
 	if d.order.Recreate {
-		w.renew = guidsOf(rows)
+		for _, r := range rows {
+			if d.order.recreates(r) {
+				w.renew = append(w.renew, r.GUID)
+			}
+		}
 	}
 	p.Discard = w.renew
 	for n := range d.resolved.Groups {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"cupola/server/bosh/config"
 	"cupola/server/bosh/interpolate"
@@ -26,6 +27,9 @@ type Order struct {
 	Values   Values `json:"values,omitempty"`
 	Lenient  bool   `json:"lenient,omitempty"`
 	Recreate bool   `json:"recreate,omitempty"`
+	// Of a deploy with Recreate, and of a recreate: leave out instances whose containers are
+	// newer; the zero time leaves out none.
+	CreatedBefore time.Time `json:"created_before,omitzero"`
 	// RecreateDisks replaces persistent disks by copies of them.
 	RecreateDisks bool `json:"recreate_persistent_disks,omitempty"`
 	// Rotate lists variables to regenerate.
@@ -57,6 +61,11 @@ type Order struct {
 	KeepAlive   bool   `json:"keep_alive,omitempty"`   // its ephemeral disks stay for the next run
 	// Of an export-release.
 	Export *Export `json:"export,omitempty"`
+}
+
+// recreates reports whether an instance is as old as CreatedBefore wants it. One that is not where it was to get is old enough.
+func (o Order) recreates(r *cf.BOSHInstance) bool {
+	return o.CreatedBefore.IsZero() || r.Phase != cf.BOSHRunning || r.Failure != "" || r.Since.Before(o.CreatedBefore)
 }
 
 // Check reads the manifest of a deploy with the configs that apply to it. It returns

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
@@ -154,10 +155,14 @@ func TestRecreate(t *testing.T) {
 	l, shelf, _ := newLoop(t)
 	move(t, l)
 	_, i := row(t, l, "1")
+	before := time.Time{}
 	again := func(kind Kind, number string, want ...string) {
 		t.Helper()
 		shelf.log = nil
-		write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", kind, Order{}); return err })
+		write(t, l, func(tx *store.Tx) error {
+			_, err := Ask(tx, "nats", "admin", kind, Order{CreatedBefore: before})
+			return err
+		})
 		move(t, l)
 		task, now := row(t, l, number)
 		slices.Sort(shelf.log)
@@ -169,6 +174,11 @@ func TestRecreate(t *testing.T) {
 	again(Restart, "2")
 	again(Recreate, "3", "make "+data, "make "+sys, "remove "+data, "remove "+sys)
 	again(Restart, "4")
+	_, started := row(t, l, "4")
+	before = started.Since
+	again(Recreate, "5")
+	before = started.Since.Add(time.Second)
+	again(Recreate, "6", "make "+data, "make "+sys, "remove "+data, "remove "+sys)
 }
 
 // TestHardStop deletes ephemeral disks, also of an instance that was stopped before; the

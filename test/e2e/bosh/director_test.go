@@ -283,6 +283,8 @@ func (d *directorDaemon) directorDeploys(t *testing.T) {
 		t.Errorf("got %d, %s of a diff; want lines that are added, without credentials", status, answer)
 	}
 	d.refused(400, "/instance_groups", "POST", "/deployments", "name: hands\ninstance_groups: 3\n")
+	d.refused(400, "Must pass recreate=true", "POST", "/deployments?recreate_vms_created_before=2030-01-01T00:00:00Z", text)
+	d.refused(400, "Invalid RFC 3339 timestamp", "POST", "/deployments?recreate=true&recreate_vms_created_before=now", text)
 	events, _ := d.done("POST", "/deployments", text)
 	if at := slices.IndexFunc(events, func(e eventLine) bool {
 		return e.Stage == "Updating instance" && slices.Equal(e.Tags, []string{"worker"}) && e.State == "started"

@@ -171,6 +171,10 @@ func TestInstancesAreChanged(t *testing.T) {
 	if out := h.must(h.deploy("[]", "--fix")); strings.Contains(out, "Updating instance") {
 		t.Errorf("got %s; want nothing recreated", out)
 	}
+	const old = "2020-01-01T00:00:00Z"
+	if out := h.must(h.deploy("[]", "--recreate-vms-created-before", old)) + h.run("recreate", "hands", "--vms-created-before", old); strings.Contains(out, "Updating instance") {
+		t.Errorf("got %s; want nothing recreated that is newer", out)
+	}
 	var views []instanceView
 	h.API("GET", "/v1/deployments/hands/instances", nil, &views)
 	h.run("restart", "hands", "worker/"+views[1].GUID)
@@ -182,6 +186,7 @@ func TestInstancesAreChanged(t *testing.T) {
 	h.fails(`invalid max_in_flight "some": expected a number or a percentage`, "stop", "hands", "--max-in-flight", "some")
 
 	contains(t, h.run("instances", "hands", "--ps"), "  worker/worker")
+	contains(t, h.run("instances", "--ps"), "DEPLOYMENT   INSTANCE", "hands        worker/0", "  worker/worker")
 	contains(t, h.run("instances", "hands", "--details"), "BOOTSTRAP", views[1].GUID)
 	if out := h.run("instances", "hands", "--failing"); strings.Contains(out, "worker/") {
 		t.Errorf("got %s; want no instance that fails", out)
