@@ -22,6 +22,9 @@ func createBackup(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.s.CheckBackup(c.Tx, i.GUID, false); err != nil {
+		return nil, err
+	}
 	b, j, err := services.CreateBackup(c.Session, i)
 	if err != nil {
 		return nil, err
@@ -38,6 +41,9 @@ func restoreBackup(c *call) (*response, error) {
 	}
 	var req services.Restoration
 	if err := decode(c, &req); err != nil {
+		return nil, err
+	}
+	if err := c.s.CheckBackup(c.Tx, i.GUID, true); err != nil {
 		return nil, err
 	}
 	j, err := services.RestoreBackup(c.Session, i, req)

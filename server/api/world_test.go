@@ -160,6 +160,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		Mails:        func(context.Context, string) (any, error) { return []doc{}, nil },
 		Points:       func(context.Context, string) (any, error) { return doc{"enabled": false}, nil },
 		Mail:         func(context.Context, string, string) ([]byte, error) { return []byte("mail"), nil },
+		CheckBackup:  func(*store.Tx, string, bool) error { return nil },
 		BackupEnding: func(service string) string { return service }, ReadBackup: func(b *cf.DataBackup, to io.Writer) error { _, err := to.Write(make([]byte, b.Size)); return err },
 		Parameters: func(context.Context, ParameterQuery) (json.RawMessage, error) { return json.RawMessage(`{"a":1}`), nil },
 		Releases: releases.Library{Blobs: w.blobs, Fetch: func(context.Context, string, tarball.Want) (*cf.BOSHRelease, error) {

@@ -53,14 +53,36 @@ func (s *Service) Dump(ctx context.Context, instanceGUID string, w io.Writer) (v
 		return "", err
 	}
 	svc, _, _ := known(i)
-	switch {
-	case svc.engine == nil:
+	if svc.engine == nil {
 		return "", s.broker.Volumes.Save(ctx, i.GUID, holdTime, w)
-	case svc.engine.dump() == "":
-		return "", fmt.Errorf("%s has no backup command: its operator adds 'backup' to the service's file", svc.name)
+	}
+	if err := svc.checkBackup(false); err != nil {
+		return "", err
 	}
 	version, err = s.broker.dump(ctx, i, svc.engine, w)
 	return version, svc.withhold(err, "")
+}
+
+// CheckBackup refuses a backup, or a restore, of an instance whose service's file has no command for it.
+func (*Service) CheckBackup(tx *store.Tx, instanceGUID string, restore bool) error {
+	i, err := named(tx, store.DataInstances, instanceGUID)
+	if err != nil || i == nil {
+		return err
+	}
+	svc, _, _ := known(i)
+	return svc.checkBackup(restore)
+}
+
+func (s service) checkBackup(restore bool) error {
+	switch {
+	case s.engine == nil:
+		return nil
+	case s.engine.dump() == "":
+		return cf.Unprocessable("%s has no backup command: its operator adds 'backup' to the service's file.", s.name)
+	case restore && s.engine.load() == "":
+		return cf.Unprocessable("%s has no restore command: its operator adds 'restore' to the service's file.", s.name)
+	}
+	return nil
 }
 
 // Load replaces the content of an instance by what Dump wrote, with the version that it
@@ -86,8 +108,8 @@ func (s *Service) Load(ctx context.Context, instanceGUID, version string, conten
 		}
 		return err
 	}
-	if svc.engine.load() == "" {
-		return fmt.Errorf("%s has no restore command: its operator adds 'restore' to the service's file", svc.name)
+	if err := svc.checkBackup(true); err != nil {
+		return err
 	}
 	if err := s.broker.load(ctx, i, svc, version, content); err != nil {
 		return svc.withhold(err, "")

@@ -28,7 +28,7 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 		Gauges: x.Logs.WebGauges, Requests: f.Metrics.OfApp, Call: l.Calls.Call,
 		RenderBOSH:   l.RenderBOSH,
 		ReadBackup:   func(b *cf.DataBackup, to io.Writer) error { return l.Backups.Open(b, to) },
-		BackupEnding: l.DataBroker.FileEnding,
+		BackupEnding: l.DataBroker.FileEnding, CheckBackup: l.DataBroker.CheckBackup,
 		Mails: func(ctx context.Context, instanceGUID string) (any, error) {
 			return l.DataBroker.Mails(ctx, instanceGUID)
 		},

@@ -381,6 +381,9 @@ func bareShares(d *e2e.Daemon) {
 	if out, err := d.Run("services", "backup", "shared"); err == nil || !strings.Contains(out, "bare has no backup command") {
 		d.T.Errorf("got %s, %v; want to be told that there is no backup", out, err)
 	}
+	if backups := services(d, "backups", "shared"); strings.Contains(backups, "requested") {
+		d.T.Errorf("got backups\n%s\nwant none", backups)
+	}
 }
 
 // storeIsUpgraded upgrades a store to what its file says now. The daemon is killed meanwhile.
