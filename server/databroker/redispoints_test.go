@@ -19,6 +19,9 @@ import (
 type redisKeeping struct {
 	t   *testing.T
 	dir string
+	// clock is when the log was written last. What looks after files that are newer than others would else depend on how
+	// often the file system's clock ticks.
+	clock time.Time
 }
 
 func (k *redisKeeping) path(name string) string { return filepath.Join(k.dir, name) }
@@ -27,12 +30,13 @@ func (k *redisKeeping) path(name string) string { return filepath.Join(k.dir, na
 func (k *redisKeeping) log(base int, sizes map[int]int) {
 	k.t.Helper()
 	text := fmt.Sprintf("file appendonly.aof.%[1]d.base.rdb seq %[1]d type b\n", base)
+	k.clock = k.clock.Add(time.Minute)
 	err := os.MkdirAll(k.path(redisLog), 0o700)
 	write := func(name string, size int) {
 		f, oerr := os.OpenFile(k.path(redisLog+"/"+name), os.O_CREATE|os.O_RDWR, 0o600)
 		if oerr == nil {
 			_, oerr = f.WriteAt(make([]byte, size<<10), 0)
-			oerr = errors.Join(oerr, f.Close())
+			oerr = errors.Join(oerr, f.Close(), os.Chtimes(f.Name(), k.clock, k.clock))
 		}
 		err = errors.Join(err, oerr)
 	}
@@ -44,7 +48,8 @@ func (k *redisKeeping) log(base int, sizes map[int]int) {
 			write(name, size)
 		}
 	}
-	if err := errors.Join(err, os.WriteFile(k.path(redisLog+"/appendonly.aof.manifest"), []byte(text), 0o600)); err != nil {
+	manifest := k.path(redisLog + "/appendonly.aof.manifest")
+	if err := errors.Join(err, os.WriteFile(manifest, []byte(text), 0o600), os.Chtimes(manifest, k.clock, k.clock)); err != nil {
 		k.t.Fatal(err)
 	}
 }
@@ -71,6 +76,10 @@ func (k *redisKeeping) keep(limitKB int) (kept, asked string) {
 	if out, err := c.CombinedOutput(); err != nil || len(out) > 0 && !strings.Contains(string(out), "begins again") {
 		k.t.Fatalf("%v\n%s", err, out)
 	}
+	after := k.clock.Add(time.Second)
+	if err := os.Chtimes(k.path("kept"), after, after); err != nil {
+		k.t.Fatal(err)
+	}
 	files, err := filepath.Glob(k.path(archiveDir + "/base-*/*"))
 	if err != nil {
 		k.t.Fatal(err)
@@ -92,7 +101,7 @@ func (k *redisKeeping) keep(limitKB int) (kept, asked string) {
 
 // TestRedisKeeps keeps a log that is rewritten: each base, with all commands since then, within a limit.
 func TestRedisKeeps(t *testing.T) {
-	k := &redisKeeping{t, t.TempDir()}
+	k := &redisKeeping{t: t, dir: t.TempDir(), clock: time.Now().Add(-time.Hour)}
 	want := func(limitKB int, kept, asked string) {
 		t.Helper()
 		if gotKept, gotAsked := k.keep(limitKB); gotKept != kept || gotAsked != asked {
