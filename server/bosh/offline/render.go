@@ -9,8 +9,6 @@ import (
 
 	"cupola/server/bosh"
 	"cupola/server/bosh/erb"
-	"cupola/server/bosh/manifest"
-	"cupola/server/bosh/release"
 	"cupola/server/bosh/tree"
 	"cupola/server/bosh/variables"
 	"cupola/server/kube"
@@ -33,7 +31,7 @@ func (l *Library) Render(ctx context.Context, root *yaml.Node, f bosh.Filling, r
 	if err != nil {
 		return nil, err
 	}
-	d, err := bosh.Resolver{Job: l.Job, Patched: noPatches, Ruby: ruby}.Resolve(ctx, filled.Manifest)
+	d, err := bosh.Resolver{Job: l.Job, Patched: l.Patched, Ruby: ruby}.Resolve(ctx, filled.Manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -44,10 +42,6 @@ func (l *Library) Render(ctx context.Context, root *yaml.Node, f bosh.Filling, r
 	in := kube.Input{Deployment: d, WithOps: withOps, Desired: desired}
 	in.Variables, err = kube.Variables(filled.Made, f.Given)
 	return &Rendered{in}, err
-}
-
-func noPatches(_ context.Context, _ manifest.Image, job string, _ bosh.Patch) (release.Job, error) {
-	return release.Job{}, fmt.Errorf("the pre_render_scripts of job %q only run in a daemon's sandbox: render without --offline", job)
 }
 
 // Rendered is a deployment that was rendered.

@@ -26,11 +26,8 @@ func Ruby(image string) erb.Ruby {
 	if path, err := exec.LookPath("ruby"); err == nil {
 		return run(path, "-e")
 	}
-	for _, engine := range []string{"podman", "docker"} {
-		if path, err := exec.LookPath(engine); err == nil {
-			return run(path, "run", "--rm", "--interactive", "--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges",
-				"--user=65534:65534", "--memory=512m", "--pids-limit=32", image, "ruby", "-e")
-		}
+	if path := engine(); path != "" {
+		return run(path, append(append([]string{"run", "--rm", "--interactive", "--read-only", "--user=65534:65534"}, bounds...), image, "ruby", "-e")...)
 	}
 	return nil
 }

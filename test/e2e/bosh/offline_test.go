@@ -1,6 +1,9 @@
 package bosh
 
 import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -141,4 +144,78 @@ func (n *noRoot) changed() string {
 		n.Fatal(err)
 	}
 	return path
+}
+
+// engineImage makes a release image with a shell for podman, and returns how a manifest names it.
+func engineImage(t *testing.T) (url string) {
+	t.Helper()
+	podman, err := exec.LookPath("podman")
+	if err != nil {
+		t.Skip("needs podman")
+	}
+	dir := t.TempDir()
+	cmd := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "bin/sh"), "cupola/cmd/lifecycle")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, text := range map[string]string{
+		"job.MF":             "name: web\ntemplates: {web.conf: config/web.conf, bpm.yml: config/bpm.yml}\n",
+		"templates/web.conf": "name=<%= spec.name %>\n", "templates/bpm.yml": "processes: [{name: web, executable: /bin/sh}]\n",
+	} {
+		path := filepath.Join(dir, "var/vcap/jobs-src/web", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tool := range []string{"ln", "mkdir", "sed"} {
+		if err := os.Symlink("sh", filepath.Join(dir, "bin", tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url = "localhost/cupola-e2e-" + strings.ToLower(rand.Text())
+	image := url + "/r:o-1-1"
+	t.Cleanup(func() { _ = exec.Command(podman, "rmi", "--force", image).Run() })
+	tar := exec.Command("sh", "-c", "tar -c . | "+podman+" import - "+image)
+	tar.Dir = dir
+	out, err := tar.CombinedOutput()
+	if err == nil {
+		out, err = exec.Command(podman, "run", "--rm", "--network=none", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", image, "/bin/sh", "-c", "true").CombinedOutput()
+	}
+	if err != nil {
+		t.Skipf("podman runs no containers here: %v\n%s", err, out)
+	}
+	return url
+}
+
+// TestOfflinePreRender runs scripts before templates are rendered, in a container of podman.
+func TestOfflinePreRender(t *testing.T) {
+	t.Parallel()
+	binary, dir := e2e.NeedBinary(t), t.TempDir()
+	url := engineImage(t)
+	manifest := func(script string) string {
+		path := filepath.Join(dir, "manifest.yml")
+		text, err := json.Marshal(e2e.Doc{
+			"name": "d", "releases": []e2e.Doc{{"name": "r", "version": "1", "url": url, "stemcell": e2e.Doc{"os": "o", "version": "1"}}},
+			"instance_groups": []e2e.Doc{{"name": "g", "instances": 1, "jobs": []e2e.Doc{{
+				"name": "web", "release": "r", "properties": e2e.Doc{"quarks": e2e.Doc{"pre_render_scripts": e2e.Doc{"jobs": []string{script}}}}},
+			}}},
+		})
+		if err := errors.Join(err, os.WriteFile(path, text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	render := func(script string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), binary, "deployment", "render", "-f", manifest(script), "--offline", "--to", "files", "--with-secrets", "--output", filepath.Join(dir, "out")).CombinedOutput()
+		return string(out), err
+	}
+	out, err := render("cd /var/vcap/all-releases/jobs-src/r/web/templates && sed -i s/name/patched/ web.conf && echo more >> web.conf")
+	text, rerr := os.ReadFile(filepath.Join(dir, "out/g/0/web/config/web.conf"))
+	if err != nil || rerr != nil || string(text) != "patched=g\nmore\n" {
+		t.Errorf("got %v, %v, %q\n%s", err, rerr, text, out)
+	}
+	if out, err := render("exit 3"); err == nil || !strings.Contains(out, "pre_render_scripts.jobs[0]: exit code 3") {
+		t.Errorf("got %v\n%s; want that the script failed", err, out)
+	}
 }
