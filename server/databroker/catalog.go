@@ -14,6 +14,7 @@ type service struct {
 	port                       uint16
 	morePorts                  []uint16
 	tlsPort                    uint16 // for connections with TLS: the same port where the protocol negotiates it; 0: there is no TLS
+	tlsAlone                   bool   // it speaks TLS only where that is required: clients who find it insist on a CA that they trust
 	plans                      []plan
 	engine                     engine // nil: the volume itself is offered
 	software                   software

@@ -62,7 +62,7 @@ func desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	check.InvocationTimeout, check.Failures = 10*time.Second, 3
 	run.Checks, run.StartTimeout = lrp.CheckDefinition{Liveness: []lrp.Check{check}}, startTime(i, startTimeout)
 	run.MemoryMB, run.CPUWeight, run.LogRateLimitByte, run.Ports = p.memoryMB, cpuWeight, -1, ports
-	run.ServerNames = s.serverNames(i.GUID)
+	run.ServerNames = s.serverNames(i)
 	run.PolicyGroup, run.Log = i.GUID, lrp.LogTarget{GUID: i.GUID, Source: "SERVICE/" + strings.ToUpper(s.name)}
 	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: run}, true
 }

@@ -110,7 +110,7 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 		return a, refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_of or restore_from_content: only a new instance can be restored so")
 	case want.TLS != "" && want.Recovery != nil:
 		return a, refuse(http.StatusBadRequest, "change tls and point_in_time_recovery one after the other")
-	case want.TLS != "" && (want.TLS != TLSOf(i) || !b.certified(i.GUID)):
+	case want.TLS != "" && (want.TLS != TLSOf(i) || s.serverNames(i) != nil && !b.certified(i.GUID)):
 		return b.changeTLS(r, i, want.TLS)
 	case want.Recovery != nil:
 		err = b.changeRecovery(r.Context(), i, *want.Recovery)

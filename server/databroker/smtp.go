@@ -28,13 +28,17 @@ const (
 
 func smtpService() service {
 	return service{name: "smtp", description: "a mail server that keeps mails for you to look at and delivers none", display: "Mail (sink)", tags: []string{"smtp", "mail", "email"},
-		port: smtpPort, plans: []plan{{"small", "64 MB of memory, 256 MB of disk", 64, 256 << 20}}, engine: smtp{}, complaints: []string{"error: "}, ending: "tar",
+		port: smtpPort, tlsPort: smtpPort, tlsAlone: true, plans: []plan{{"small", "64 MB of memory, 256 MB of disk", 64, 256 << 20}}, engine: smtp{}, complaints: []string{"error: "}, ending: "tar",
 		software: software{packages: everySuite("tar"), program: "usr/bin/tar"}}
 }
 
 // script leaves two thirds of the disk to copies for backups.
-func (smtp) script(p plan, _ bool) string {
-	return "set -eu\numask 077\nmkdir -p mails users\n" + smtpBox.script(announced(fmt.Sprintf("%s serve %s 0.0.0.0:%d %d", smtpProgram, data, smtpPort, p.volumeBytes/3)), "TERM")
+func (smtp) script(p plan, tlsRequired bool) string {
+	secure := ""
+	if tlsRequired {
+		secure = " " + tlsCertificate + " " + tlsKey
+	}
+	return "set -eu\numask 077\nmkdir -p mails users\n" + smtpBox.script(announced(fmt.Sprintf("%s serve %s 0.0.0.0:%d %d%s", smtpProgram, data, smtpPort, p.volumeBytes/3, secure)), "TERM")
 }
 
 func (smtp) env(*cf.DataInstance) []lrp.EnvVar { return nil }
@@ -49,6 +53,7 @@ func (e smtp) grant(user, password string) string {
 
 func (e smtp) revoke(user string) string { return "revoke " + user + "\n" + e.setUp() }
 
+// reload is not needed: the server reads the certificate for each handshake.
 func (smtp) reload() string { return "" }
 
 func (smtp) version() string { return "echo 'mails 1'" }

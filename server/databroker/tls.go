@@ -60,12 +60,12 @@ func (s service) ports(tlsRequired bool) []uint16 {
 	return []uint16{s.port, s.tlsPort}
 }
 
-// serverNames are the names of the certificate of an instance.
-func (s service) serverNames(instanceGUID string) []string {
-	if s.tlsPort == 0 {
+// serverNames are the names of the certificate of an instance; none: it has no certificate.
+func (s service) serverNames(i *cf.DataInstance) []string {
+	if s.tlsPort == 0 || s.tlsAlone && !i.TLSRequired {
 		return nil
 	}
-	return []string{host(instanceGUID)}
+	return []string{host(i.GUID)}
 }
 
 // changeTLS has an instance's container start anew, with TLS optional or required.

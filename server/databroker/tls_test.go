@@ -68,7 +68,7 @@ func TestTLSIsRequired(t *testing.T) {
 		{"redis", []uint16{6379, 6380}, []uint16{6380}, " --port 6379 --tls-port 6380 ", " --port 0 --tls-port 6380 "},
 		{"nats", []uint16{4222}, []uint16{4222}, "allow_non_tls: true", "allow_non_tls: false"},
 		{"rabbitmq", []uint16{5672, 5671}, []uint16{5671}, "start_tcp_listener(5672", ""},
-		{"smtp", []uint16{2525}, []uint16{2525}, "", ""},
+		{"smtp", []uint16{2525}, []uint16{2525}, "", tlsCertificate + " " + tlsKey},
 	} {
 		for _, required := range []bool{false, true} {
 			i := &cf.DataInstance{Resource: cf.Resource{GUID: "i"}, Service: c.service, Plan: "small", State: cf.DataReady, TLSRequired: required}
@@ -81,7 +81,7 @@ func TestTLSIsRequired(t *testing.T) {
 			if !slices.Equal(d.Ports, ports) || d.Checks.Liveness[0].Port != ports[0] || !strings.Contains(script, has) || lacks != "" && strings.Contains(script, lacks) {
 				t.Errorf("%s, required %t: got ports %v and %s", c.service, required, d.Ports, script)
 			}
-			if want := c.service != "smtp"; strings.Contains(script, tlsKey) != want || slices.Equal(d.ServerNames, []string{"i.services.internal"}) != want {
+			if want := c.service != "smtp" || required; strings.Contains(script, tlsKey) != want || slices.Equal(d.ServerNames, []string{"i.services.internal"}) != want {
 				t.Errorf("%s: got names %v", c.service, d.ServerNames)
 			}
 			var open []uint16

@@ -3,8 +3,17 @@ package mail
 import (
 	"bufio"
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
+	"math/big"
 	"net"
 	"net/smtp"
 	"os"
@@ -15,7 +24,7 @@ import (
 )
 
 // server is one on a port of the loopback, with the user u1 whose password is pw.
-func server(t *testing.T, b *box) (address string) {
+func server(t *testing.T, b *box, secure *tls.Config) (address string) {
 	t.Helper()
 	users := userDir(t.TempDir())
 	var said bytes.Buffer
@@ -33,13 +42,13 @@ func server(t *testing.T, b *box) (address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go func() { _ = accept(l, b, users) }() // it ends with the listener
+	go func() { _ = accept(l, b, users, secure) }() // it ends with the listener
 	return l.Addr().String()
 }
 
 func TestMailsAreKept(t *testing.T) {
 	b := &box{dir: t.TempDir(), maxBytes: 1 << 20, maxCount: 3}
-	address := server(t, b)
+	address := server(t, b, nil)
 	for n := range 5 {
 		body := fmt.Sprintf("Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?= %d\r\n\r\n.dot\r\nend", n)
 		if err := smtp.SendMail(address, smtp.PlainAuth("", "u1", "pw", "127.0.0.1"), "a@example.com", []string{"b@example.com", "c@example.com"}, []byte(body)); err != nil {
@@ -71,10 +80,83 @@ func TestMailsAreKept(t *testing.T) {
 	}
 }
 
+// TestMailsOverTLS refuses everything before STARTTLS, and reads a certificate that was renewed.
+func TestMailsOverTLS(t *testing.T) {
+	b := &box{dir: t.TempDir(), maxBytes: 1 << 20, maxCount: 3}
+	files := []string{filepath.Join(t.TempDir(), "crt"), filepath.Join(t.TempDir(), "key")}
+	address := server(t, b, certificateIn(files))
+	for range 2 {
+		roots := renew(t, files)
+		c, err := smtp.Dial(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Mail("a@example.com"); err == nil || !strings.HasPrefix(err.Error(), "530 ") {
+			t.Errorf("got %v; want STARTTLS asked for", err)
+		}
+		if has, _ := c.Extension("AUTH"); has {
+			t.Error("passwords are asked for without TLS")
+		}
+		err = errors.Join(c.StartTLS(&tls.Config{RootCAs: roots, ServerName: "mails.internal"}), c.Auth(smtp.PlainAuth("", "u1", "pw", "127.0.0.1")), c.Mail("a@example.com"), c.Rcpt("b@example.com"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := c.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(w, "Subject: over TLS\r\n\r\nhello\r\n")
+		if err := errors.Join(w.Close(), c.Quit()); err != nil {
+			t.Error(err)
+		}
+	}
+	if all, err := b.list(10); err != nil || len(all) != 2 {
+		t.Errorf("got %v, %v; want both", all, err)
+	}
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "STARTTLS\r\nMAIL FROM:<smuggled@example.com>\r\n")
+	if said, _ := io.ReadAll(c); strings.Contains(string(said), "250") {
+		t.Errorf("got %q; want what was said before the handshake refused", said)
+	}
+	if err := smtp.SendMail(server(t, b, nil), nil, "a@example.com", []string{"b@example.com"}, []byte("x")); err != nil {
+		t.Errorf("without TLS: %v", err)
+	}
+}
+
+// renew writes a new certificate and its key, and returns what trusts it.
+func renew(t *testing.T, files []string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"mails.internal"}}
+	der, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	roots.AppendCertsFromPEM(public)
+	err = errors.Join(os.WriteFile(files[0], public, 0o600), os.WriteFile(files[1], pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return roots
+}
+
 // TestAMailThatIsCut is not kept, and nothing stays of it.
 func TestAMailThatIsCut(t *testing.T) {
 	b := &box{dir: t.TempDir(), maxBytes: 1 << 20, maxCount: 3}
-	c, err := net.Dial("tcp", server(t, b))
+	c, err := net.Dial("tcp", server(t, b, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

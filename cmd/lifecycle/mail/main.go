@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,7 @@ import (
 	"strings"
 )
 
-const usage = "usage: lifecycle mail serve DIR ADDRESS MAXBYTES | change DIR | list DIR | show DIR ID"
+const usage = "usage: lifecycle mail serve DIR ADDRESS MAXBYTES [CERTFILE KEYFILE] | change DIR | list DIR | show DIR ID"
 
 // The bounds of a server and of a list.
 const (
@@ -42,13 +43,13 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	b := &box{dir: filepath.Join(args[1], "mails"), maxCount: maxMessages}
 	users := userDir(filepath.Join(args[1], "users"))
 	switch command := args[0]; {
-	case command == "serve" && len(args) == 4:
+	case command == "serve" && (len(args) == 4 || len(args) == 6):
 		max, err := strconv.ParseInt(args[3], 10, 64)
 		if err != nil {
 			return err
 		}
 		b.maxBytes = max
-		return serve(b, users, args[2])
+		return serve(b, users, args[2], certificateIn(args[4:]))
 	case command == "change" && len(args) == 2:
 		return users.change(in, out)
 	case command == "list" && len(args) == 2:
@@ -63,8 +64,20 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	return errors.New(usage)
 }
 
-// serve takes mails until it fails.
-func serve(b *box, users userDir, address string) error {
+// certificateIn is the TLS of a server with a certificate and a key in two files, which are read for each handshake: they
+// are renewed. nil where there are no files.
+func certificateIn(files []string) *tls.Config {
+	if len(files) == 0 {
+		return nil
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		c, err := tls.LoadX509KeyPair(files[0], files[1])
+		return &c, err
+	}}
+}
+
+// serve takes mails until it fails; only over TLS, if that is not nil.
+func serve(b *box, users userDir, address string, secure *tls.Config) error {
 	for _, dir := range []string{b.dir, string(users)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
@@ -78,10 +91,10 @@ func serve(b *box, users userDir, address string) error {
 		return err
 	}
 	defer l.Close()
-	return accept(l, b, users)
+	return accept(l, b, users, secure)
 }
 
-func accept(l net.Listener, b *box, users userDir) error {
+func accept(l net.Listener, b *box, users userDir, secure *tls.Config) error {
 	slots := make(chan struct{}, maxSessions)
 	for {
 		c, err := l.Accept()
@@ -92,7 +105,7 @@ func accept(l net.Listener, b *box, users userDir) error {
 		case slots <- struct{}{}:
 			go func() {
 				defer func() { <-slots }()
-				(&session{conn: c, check: users.check, keep: b.add}).run()
+				(&session{conn: c, startTLS: secure, check: users.check, keep: b.add}).run()
 			}()
 		default:
 			_, _ = io.WriteString(c, "421 too many connections\r\n") // who does not hear it sees the end

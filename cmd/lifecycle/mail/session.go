@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	netmail "net/mail"
 	"net/textproto"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,10 +26,11 @@ const (
 
 // session is one connection of RFC 5321.
 type session struct {
-	conn  net.Conn
-	r     *bufio.Reader
-	check func(user, password string) bool
-	keep  func(Message, io.Reader) error
+	conn     net.Conn
+	r        *bufio.Reader
+	startTLS *tls.Config // what the client has to begin with STARTTLS; nil: nothing, or it has
+	check    func(user, password string) bool
+	keep     func(Message, io.Reader) error
 
 	m      Message // whose envelope is being read
 	sender bool    // MAIL was given
@@ -48,7 +51,7 @@ func (s *session) say(code int, text string) error {
 
 // run talks until the client ends it or is silent for too long.
 func (s *session) run() {
-	defer s.conn.Close()
+	defer func() { s.conn.Close() }()
 	s.r = bufio.NewReaderSize(s.conn, maxLine)
 	err := s.say(220, "cupola keeps mails and delivers none")
 	for err == nil {
@@ -70,14 +73,24 @@ func (s *session) line() (string, error) {
 
 func (s *session) do(line string) error {
 	verb, args, _ := strings.Cut(line, " ")
-	switch strings.ToUpper(verb) {
+	verb = strings.ToUpper(verb)
+	if s.startTLS != nil && !slices.Contains([]string{"HELO", "EHLO", "STARTTLS", "NOOP", "QUIT"}, verb) {
+		return s.say(530, "give STARTTLS first")
+	}
+	switch verb {
 	case "HELO":
 		s.reset()
 		return s.say(250, "cupola")
 	case "EHLO":
 		s.reset()
-		_, err := fmt.Fprintf(s.conn, "250-cupola\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250-SIZE %d\r\n250 AUTH PLAIN LOGIN\r\n", maxMessage)
+		last := "AUTH PLAIN LOGIN"
+		if s.startTLS != nil {
+			last = "STARTTLS"
+		}
+		_, err := fmt.Fprintf(s.conn, "250-cupola\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250-SIZE %d\r\n250 %s\r\n", maxMessage, last)
 		return err
+	case "STARTTLS":
+		return s.secure()
 	case "AUTH":
 		return s.auth(args)
 	case "MAIL":
@@ -95,6 +108,24 @@ func (s *session) do(line string) error {
 		return errors.Join(s.say(221, "bye"), errQuit)
 	}
 	return s.say(502, "unknown command")
+}
+
+// secure goes on over TLS. What came before the handshake is not taken for what came over TLS.
+func (s *session) secure() error {
+	if s.startTLS == nil {
+		return s.say(503, "there is no TLS to start")
+	}
+	if s.r.Buffered() > 0 {
+		return errors.New("the client did not wait for the answer to STARTTLS")
+	}
+	if err := s.say(220, "go ahead"); err != nil {
+		return err
+	}
+	c := tls.Server(s.conn, s.startTLS)
+	s.conn, s.startTLS = c, nil
+	s.r.Reset(c)
+	s.reset()
+	return c.Handshake()
 }
 
 func (s *session) reset() { s.m, s.sender = Message{}, false }

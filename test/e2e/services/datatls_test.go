@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/textproto"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,7 @@ import (
 // TestDataServicesTLS has apps use services that require TLS, whose certificates are renewed all the while, and a daemon that is killed.
 func TestDataServicesTLS(t *testing.T) {
 	t.Parallel()
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,nats,rabbitmq,files", "--instance-cert-life", "24s")
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,nats,rabbitmq,smtp,files", "--instance-cert-life", "24s")
 	d.Prepared("postgres", "mysql", "redis", "nats", "rabbitmq")
 	refusesTLSParameters(d)
 	all := map[string]string{}
@@ -136,6 +137,17 @@ var startTLS = map[string]func(net.Conn) error{
 		}
 		return err
 	},
+	"smtp": func(c net.Conn) error {
+		text := textproto.NewConn(c)
+		_, _, err := text.ReadResponse(220)
+		for _, line := range []string{"EHLO x", "STARTTLS"} {
+			if err == nil {
+				fmt.Fprint(c, line+"\r\n")
+				_, _, err = text.ReadResponse(2)
+			}
+		}
+		return err
+	},
 	"redis":    func(net.Conn) error { return nil },
 	"rabbitmq": func(net.Conn) error { return nil },
 }
@@ -202,6 +214,10 @@ func refusesPlain(d *e2e.Daemon, service, instance string) {
 			_, err := io.WriteString(c, "CONNECT {\"verbose\":false}\r\n") // the server hangs up
 			return err
 		}, `"tls_required":true`},
+		"smtp": {2525, func(c net.Conn) error {
+			_, err := io.WriteString(c, "EHLO x\r\nMAIL FROM:<a@example.com>\r\nQUIT\r\n")
+			return err
+		}, "530 give STARTTLS first"},
 		"redis":    {6379, nil, ""},
 		"rabbitmq": {5672, nil, ""},
 	}[service]
