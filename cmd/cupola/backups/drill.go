@@ -2,7 +2,6 @@ package backups
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,33 +153,51 @@ func sweepDrills(e *command.Env, beside string) error {
 
 // report prints what a drill found. It fails if anything of the backup does not run.
 func (d *drilled) report(e *command.Env) error {
-	fmt.Fprintf(e.Out, "It served after %.1f s, and %.1f s later %s.\n\n", d.Started, d.Waited, d.sum())
+	verdict := "everything ran"
+	lacking := d.lacking()
+	if len(lacking) > 0 {
+		verdict = "not everything ran"
+	}
+	fmt.Fprintf(e.Out, "It served after %.1f s, and %.1f s later %s:\n\n", d.Started, d.Waited, verdict)
+	sums := &command.Table{Width: command.Width(e)}
+	for _, kind := range drillKinds {
+		want, have := d.count(kind)
+		sums.Add(kind, fmt.Sprintf("%d of %d", have, want))
+	}
+	if err := sums.Write(e.Out); err != nil || len(lacking) == 0 {
+		return err
+	}
+	fmt.Fprintln(e.Out)
 	t := &command.Table{Width: command.Width(e)}
-	t.Add("WHAT", "NAME", "RUNNING", "WHY NOT")
-	for _, one := range d.Found {
-		t.Add(one.Kind, one.Name, fmt.Sprintf("%d of %d", one.Have, one.Want), cmp.Or(one.Why, "-"))
+	t.Add("DOES NOT RUN", "RUNNING", "WHY")
+	for _, one := range lacking {
+		t.Add(one.Name, fmt.Sprintf("%d of %d", one.Have, one.Want), one.Why)
 	}
 	if err := t.Write(e.Out); err != nil {
 		return err
 	}
-	if n := d.lacking(); n > 0 {
-		return fmt.Errorf("%d of %d do not run from the backup. A drill has no network: what needs one to start does not", n, len(d.Found))
-	}
-	return nil
+	return fmt.Errorf("%d of %d do not run from the backup. A drill has no network: what needs one to start does not", len(lacking), len(d.Found))
 }
 
-func (d *drilled) sum() string {
-	if d.lacking() == 0 {
-		return "everything ran"
-	}
-	return "not everything ran"
-}
-
-func (d *drilled) lacking() (n int) {
+func (d *drilled) lacking() (all []drilledOne) {
 	for _, one := range d.Found {
 		if one.Have < one.Want {
-			n++
+			all = append(all, one)
 		}
 	}
-	return n
+	return all
+}
+
+// count is how many of a kind there are, and how many of them run whole.
+func (d *drilled) count(kind string) (want, have int) {
+	for _, one := range d.Found {
+		if one.Kind != kind {
+			continue
+		}
+		want++
+		if one.Have >= one.Want {
+			have++
+		}
+	}
+	return want, have
 }

@@ -32,7 +32,7 @@ func TestDrill(t *testing.T) {
 	before, said := d.Running("probe", "web", 1)[0], drain.bytes.Load()
 
 	out := command(t, d, "drill", "latest", "--identity", o.key)
-	for _, want := range []string{"everything ran", "cupola/dev/probe web", "probe.localhost", "cupola/dev/shelf (files)"} {
+	for _, want := range []string{"everything ran", "processes   1 of 1\n", "routes      1 of 1\n", "services    1 of 1\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("got\n%s\nwant %q", out, want)
 		}
