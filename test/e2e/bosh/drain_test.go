@@ -1,7 +1,10 @@
 package bosh
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -137,5 +140,34 @@ func TestDrainOfBPM(t *testing.T) {
 	if got, want := d.in("cat /var/vcap/sys/log/gate/side.log"), side+"\nside stops\nside starts\nside hears HUP\nside stops\nside starts"; !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	d.killedWhileDraining(ops("three"))
 	d.must(d.Run("deployment", "delete", "demo"))
+}
+
+// killedWhileDraining kills the daemon while an instance drains: the next one goes on.
+func (d *releaseDaemon) killedWhileDraining(ops []e2e.Doc) {
+	d.T.Helper()
+	text, err := json.Marshal(ops)
+	file := filepath.Join(d.T.TempDir(), "ops.yml")
+	if err := errors.Join(err, os.WriteFile(file, text, 0o600)); err != nil {
+		d.T.Fatal(err)
+	}
+	cmd := exec.CommandContext(d.T.Context(), d.Binary, "deployment", "deploy", "-f", "testdata/demo.yml", "-o", file)
+	cmd.Env = append(os.Environ(), "CUPOLA_API=http://"+d.Addr, "CUPOLA_PASSWORD="+e2e.AdminPassword)
+	if err := cmd.Start(); err != nil {
+		d.T.Fatal(err)
+	}
+	e2e.Eventually(d.T, time.Minute, func() string {
+		if log := d.in("cat /var/vcap/sys/log/gate/gate.log"); strings.Count(log, "gate drains") < 2 {
+			return "got\n" + log + "\nwant it to drain"
+		}
+		return ""
+	})
+	d.Kill()
+	_ = cmd.Wait() // its daemon is gone
+	d.Start()
+	d.must(d.Run("deployment", "task"))
+	if log := d.in("cat /var/vcap/sys/log/gate/gate.log"); strings.Count(log, "gate drained\n") != 2 || !strings.HasSuffix(log, "gate starts three") {
+		d.T.Errorf("got\n%s\nwant it to drain to its end", log)
+	}
 }
