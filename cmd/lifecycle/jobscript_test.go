@@ -19,7 +19,7 @@ func runScript(t *testing.T, text string) (code int, out string) {
 	return exitCode(t, err), string(got)
 }
 
-// TestScriptWaitsForWhatItLeaves has what a script has begun in the background write its last lines, but not for ever.
+// TestScriptWaitsForWhatItLeaves checks that background processes of a script can write their last lines, within a time.
 func TestScriptWaitsForWhatItLeaves(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	code, out := runScript(t, `exec > >(sleep 0.5; tee `+log+`) 2>&1; echo last line; exit 3`)

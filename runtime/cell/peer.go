@@ -11,8 +11,7 @@ import (
 )
 
 // introduce returns the standard input of a process that may send signals to peers: a socket
-// with a packet for each that runs. It is nil where there are none to ask for. Whoever signals
-// whom lasts as long as both run, and needs no daemon.
+// with a packet for each peer that runs; nil without peers. Signals go on when the daemon ends.
 func (p *performer) introduce(ctx context.Context, peers []lrp.Peer) (*os.File, error) {
 	if len(peers) == 0 {
 		return nil, nil
@@ -38,7 +37,7 @@ func (p *performer) introduce(ctx context.Context, peers []lrp.Peer) (*os.File, 
 	return there, nil
 }
 
-// relay has what is written to the socket signal the process of a peer's action.
+// relay returns a socket: each byte that is written to it is the number of a signal for the process of a peer's action.
 func (p *performer) relay(ctx context.Context, key lrp.Key) (*os.File, error) {
 	peer := p.cell.find(key)
 	if peer == nil || p.spec.Pod == "" || peer.spec.Pod != p.spec.Pod {

@@ -104,8 +104,8 @@ func testRealPod(t *testing.T, kind container.Kind) {
 	}
 }
 
-// TestRealPeers has a process send signals to those of other containers of its pod: to one that the container's init started, and
-// to one that runs after a setup. What stands in for a process ends with it; one of another pod has none.
+// TestRealPeers sends signals to processes of other containers of the pod: to one that the container's init started, and to one
+// that runs after a setup. A stand-in ends with its process; a process of another pod has none.
 func TestRealPeers(t *testing.T) { eachKind(t, testRealPeers) }
 
 func testRealPeers(t *testing.T, kind container.Kind) {

@@ -38,7 +38,7 @@ func (j *job) useMonit(g *manifest.InstanceGroup) {
 // ifRule finds what may be a condition before the file is rendered.
 var ifRule = pattern.Lazy(`(?im)^\s*if\s+\w`)
 
-// addMonit has the monit file rendered.
+// addMonit adds the monit file to the templates.
 func (j *job) addMonit() {
 	j.release.Templates = append(slices.Clip(j.release.Templates), release.Template{Source: monitFile, Destination: monitFile, Content: j.release.Monit, Mode: 0o640})
 }

@@ -26,8 +26,7 @@ type standIn struct {
 
 type standIns []standIn
 
-// begin starts a stand-in for each process that comes by a socket, by the program init, and writes its pidfile. Pidfiles that were
-// there go.
+// begin runs init as a stand-in for each process that the socket brings, and writes its pidfile. It removes earlier pidfiles.
 func begin(o contract.ScriptOptions, from *os.File, init string) (all standIns, err error) {
 	if len(o.Peers) == 0 {
 		return nil, nil
@@ -60,7 +59,7 @@ func begin(o contract.ScriptOptions, from *os.File, init string) (all standIns, 
 	return all, nil
 }
 
-// start starts a stand-in, which shows itself as the process does, and returns when it passes signals on.
+// start starts a stand-in with the name of the process, and returns when it passes signals on.
 func start(init string, p contract.ScriptPeer, socket *os.File) (s standIn, err error) {
 	ready, stdout, err := os.Pipe()
 	if err != nil {
@@ -83,7 +82,7 @@ func start(init string, p contract.ScriptPeer, socket *os.File) (s standIn, err 
 	return s, err
 }
 
-// ended notes the end of a child: a stand-in that was killed means its process. Another signal it would have passed on.
+// ended handles the end of a child: SIGKILL, which no stand-in can catch, is passed on to its process here.
 func (all standIns) ended(pid int, status syscall.WaitStatus) {
 	at := slices.IndexFunc(all, func(s standIn) bool { return s.cmd.Process.Pid == pid })
 	if at >= 0 && status.Signaled() && status.Signal() == syscall.SIGKILL {
@@ -91,7 +90,7 @@ func (all standIns) ended(pid int, status syscall.WaitStatus) {
 	}
 }
 
-// remove has the stand-ins end, when they have passed on what came until now, and removes their pidfiles.
+// remove tells the stand-ins to end, after they have passed on all signals until now, and removes their pidfiles.
 func (all standIns) remove() {
 	for _, s := range all {
 		s.hold.Close()
@@ -101,7 +100,7 @@ func (all standIns) remove() {
 	}
 }
 
-// receive takes the packets of a socket, of which each is the name of a process that comes with its socket.
+// receive reads the packets of a socket: each is the name of a process, with the socket for its signals.
 func receive(from *os.File) (map[string]*os.File, error) {
 	c, err := net.FileConn(from)
 	if err != nil {

@@ -24,8 +24,7 @@ func pair(t *testing.T, kind int) (here, there *os.File) {
 	return here, there
 }
 
-// TestStandIn has a process that stands in for another one pass on each signal, also the last one before the script ends, and
-// end with the process.
+// TestStandIn checks that a stand-in passes on each signal, also the last one before the script ends.
 func TestStandIn(t *testing.T) {
 	dir := t.TempDir()
 	init := filepath.Join(dir, "init")

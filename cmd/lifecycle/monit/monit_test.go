@@ -292,7 +292,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestDrainUnmonitors has a script end a process, which is not started again then.
+// TestDrainUnmonitors checks that a process which a drain script ends is not started again.
 func TestDrainUnmonitors(t *testing.T) {
 	w := newWorld(t)
 	c := w.check("db")

@@ -136,7 +136,7 @@ func TestFilesOfOtherJobs(t *testing.T) {
 	}
 }
 
-// TestScriptsSignalProcesses has the scripts that run beside processes find these, and no others.
+// TestScriptsSignalProcesses checks which scripts find processes: those that run beside them.
 func TestScriptsSignalProcesses(t *testing.T) {
 	i := instance(Process{})
 	for script, with := range map[Script]bool{PreStart: false, PostStart: true, PostDeploy: true, PreStop: true, Drain: true, PostStop: false, Errand: true} {

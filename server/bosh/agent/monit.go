@@ -71,7 +71,7 @@ func (p *Process) summary() lrp.Check {
 	return lrp.Check{Type: lrp.CheckExec, Run: &run, Interval: monitInterval, InvocationTimeout: monitTimeout, Failures: 1, Successes: 1}
 }
 
-// conditionCheck has a process be started again when a condition has held for long enough.
+// conditionCheck restarts a process when a condition has held for long enough.
 func conditionCheck(c contract.MonitCondition) lrp.Check {
 	run := helper(contract.MonitTest, encoded(c))
 	return lrp.Check{Type: lrp.CheckExec, Run: &run, Interval: monitInterval, InvocationTimeout: c.Wait + monitTimeout, Failures: c.Looks, Successes: 1}

@@ -97,7 +97,7 @@ func (i Instance) script(j *Job, c Call) lrp.Run {
 	return wrapped(run, options)
 }
 
-// wrapped has a program run as a script: what it leaves behind has time to end.
+// wrapped runs a program as a script: what it leaves behind has time to end.
 func wrapped(run lrp.Run, options contract.ScriptOptions) lrp.Run {
 	run.Args = append([]string{contract.CommandScript, encoded(options), run.Path}, run.Args...)
 	run.Path = contract.Helper

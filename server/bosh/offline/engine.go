@@ -107,7 +107,7 @@ func (l *Library) copied(ctx context.Context, cmd *exec.Cmd, job string) (releas
 	return release.Read(j, job)
 }
 
-// said runs a command, whose error has the last line that it wrote.
+// said runs a command; the error ends with the last line that it wrote.
 func said(cmd *exec.Cmd) error {
 	var why tail
 	cmd.Stderr = &why

@@ -111,7 +111,7 @@ func (d *releaseDaemon) wantFile(path, want string) {
 	})
 }
 
-// TestDrainOfBPM has the scripts of a job for BPM find its processes by pidfiles, and send them signals. A process that ends
+// TestDrainOfBPM checks that scripts of a job for BPM find its processes by pidfiles, and send them signals. A process that ends
 // while its job drains is not started again, and is asked for until then.
 func TestDrainOfBPM(t *testing.T) {
 	t.Parallel()
