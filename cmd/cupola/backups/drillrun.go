@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"cupola/cmd/cupola/command"
@@ -55,6 +57,9 @@ func (c *DrillRunCmd) Run(e *command.Env) error {
 	}
 	ctx, stop := context.WithCancel(e.Ctx)
 	defer stop()
+	// If the command that runs this one is killed, nothing reads the log: a line of it must not end the daemon before its apps. Not
+	// ignored: programs would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // it ends with the command that runs this one
 		stop()

@@ -54,7 +54,7 @@ func TestDrill(t *testing.T) {
 	if err == nil || !strings.Contains(string(text), "cupola: 1 of 4 do not run from the backup") || !strings.Contains(string(text), "CRASHED") {
 		t.Errorf("with an app that crashes: %v\n%s", err, text)
 	}
-	if left := drills(d); len(left) > 0 {
+	if left := drills(d, "lock"); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 }
@@ -73,13 +73,13 @@ func pushCrashing(d *e2e.Daemon) {
 	}
 }
 
-// drills are the directories of drills beside the data directory.
-func drills(d *e2e.Daemon) []string {
-	left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Dir), ".cupola-drill-*", "data", "lock"))
+// drills are the files of a name in the data directories of drills beside the daemon's.
+func drills(d *e2e.Daemon, name string) []string {
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Dir), ".cupola-drill-*", "data", name))
 	return left
 }
 
-// killDrill kills a drill once its daemon is there, and waits until nothing runs of it.
+// killDrill kills a drill once it has a container, and waits until nothing runs of it.
 func killDrill(t *testing.T, d *e2e.Daemon, o *offsite) {
 	t.Helper()
 	drill := exec.Command(d.Binary, "backups", "drill", "latest", "--identity", o.key, "--data-dir", d.Dir)
@@ -88,14 +88,14 @@ func killDrill(t *testing.T, d *e2e.Daemon, o *offsite) {
 	}
 	var left []string
 	e2e.Eventually(t, time.Minute, func() string {
-		if left = drills(d); len(left) == 0 {
-			return "no daemon of a drill began"
+		if left = drills(d, "cell/*"); len(left) == 0 {
+			return "no container of a drill began"
 		}
 		return ""
 	})
 	_ = drill.Process.Kill()
 	_ = drill.Wait()
-	dir := filepath.Dir(left[0])
+	dir := filepath.Dir(filepath.Dir(left[0]))
 	e2e.Eventually(t, time.Minute, func() string {
 		out, _ := exec.Command("pgrep", "--full", "drill-run --data-dir "+dir).Output()
 		if len(out) > 0 {
@@ -103,6 +103,9 @@ func killDrill(t *testing.T, d *e2e.Daemon, o *offsite) {
 		}
 		return ""
 	})
+	if left := drills(d, "cell/*"); len(left) > 0 {
+		t.Errorf("the killed drill left the containers %v", left)
+	}
 }
 
 // drainListener counts what a syslog drain gets.
