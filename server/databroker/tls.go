@@ -74,12 +74,9 @@ func (b *broker) changeTLS(r *http.Request, i *cf.DataInstance, value string) (a
 		return a, err
 	}
 	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
-		now, err := store.DataInstances.Get(tx, i.GUID)
+		now, err := idle(tx, i.GUID)
 		if err != nil {
 			return err
-		}
-		if now.State != cf.DataReady {
-			return errBusy
 		}
 		now.State, now.Fault, now.Upgrade, now.TLSRequired = cf.DataMaking, "", cf.UpgradeStopping, value == requiredTLS
 		return store.DataInstances.Update(tx, now)

@@ -141,6 +141,10 @@ func TestTLSIsChanged(t *testing.T) {
 	}
 	w.ask("PATCH", at+async, body(`"tls": "required", "point_in_time_recovery": true`), 400)
 	w.ask("PATCH", at, body(`"tls": "required"`), 422) // it needs to be asynchronous
+	backup := &cf.DataBackup{InstanceGUID: "i", Reason: cf.BackupRequested, State: cf.BackupProcessing}
+	w.write(func(tx *store.Tx) error { return store.DataBackups.Insert(tx, backup) })
+	w.ask("PATCH", at+async, body(`"tls": "required"`), 422) // while it is backed up
+	w.write(func(tx *store.Tx) error { return store.DataBackups.Delete(tx, backup.GUID) })
 	k := &keeper{broker: w.broker, busy: map[string]bool{}}
 	for _, want := range []string{requiredTLS, requiredTLS, optionalTLS} { // the second one has no certificate
 		w.ask("PATCH", at+async, body(`"tls": "`+want+`"`), 202)

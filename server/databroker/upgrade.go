@@ -30,21 +30,27 @@ func (b *broker) upgrade(r *http.Request, i *cf.DataInstance, q request) (a answ
 		return answer{http.StatusOK, object{}}, nil
 	}
 	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
-		now, err := store.DataInstances.Get(tx, i.GUID)
+		now, err := idle(tx, i.GUID)
 		if err != nil {
 			return err
-		}
-		backups, err := store.DataBackups.Count(tx, store.Query{Where: map[string][]string{"service_instance_guids": {i.GUID}, "states": {cf.BackupProcessing}}})
-		if err != nil {
-			return err
-		}
-		if now.State != cf.DataReady || backups > 0 {
-			return errBusy
 		}
 		now.State, now.Fault, now.Upgrade, now.Next = cf.DataMaking, "", cf.UpgradePulling, s.definition()
 		return store.DataInstances.Update(tx, now)
 	})
 	return answer{http.StatusAccepted, object{"operation": "update"}}, err
+}
+
+// idle reads an instance whose container may stop; errBusy while it is changed or backed up.
+func idle(tx *store.Tx, instanceGUID string) (*cf.DataInstance, error) {
+	i, err := store.DataInstances.Get(tx, instanceGUID)
+	if err != nil {
+		return nil, err
+	}
+	backups, err := store.DataBackups.Count(tx, store.Query{Where: map[string][]string{"service_instance_guids": {instanceGUID}, "states": {cf.BackupProcessing}}})
+	if err == nil && (i.State != cf.DataReady || backups > 0) {
+		err = errBusy
+	}
+	return i, err
 }
 
 // upgradesTo is the version that the upgrade under way gives an instance.
