@@ -292,6 +292,25 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestConditionOfProcessThatStays checks that no second process is started while the first one does not end.
+func TestConditionOfProcessThatStays(t *testing.T) {
+	w := newWorld(t)
+	c := w.check("db")
+	c.Stop = contract.MonitProgram{Args: []string{"/bin/sh", "-c", "echo stop db >> " + w.path("log")}, Timeout: time.Millisecond}
+	c.Conditions = []contract.MonitCondition{{Memory: 1, Looks: 1}}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &supervisor{checks: []contract.MonitCheck{c}, pause: time.Millisecond, say: t.Logf}
+	done := make(chan error)
+	go func() { done <- s.run(ctx) }()
+	w.log("start db\nstop db\nstop db\n")
+	n, _ := pid(c)
+	cancel()
+	_ = syscall.Kill(n, syscall.SIGKILL)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDrainUnmonitors checks that a process which a drain script ends is not started again.
 func TestDrainUnmonitors(t *testing.T) {
 	w := newWorld(t)

@@ -61,7 +61,7 @@ func (s *supervisor) look(ctx context.Context) {
 			s.stop(c)
 			s.seen[c.Name] = false
 		}
-		if s.ready(c) && ctx.Err() == nil {
+		if _, stays := pid(c); !stays && s.ready(c) && ctx.Err() == nil { // a second process might spoil the first one's files
 			s.start(ctx, c)
 		}
 	}
