@@ -11,7 +11,7 @@ import (
 )
 
 // CheckServices asks the running daemon of a data directory for services of the built-in
-// broker that it does not offer since their file is wrong, and for those that are not prepared. It returns no result if there are none,
+// broker whose file is wrong, and for those that are not prepared. It returns no result if there are none,
 // or if no daemon answers.
 func CheckServices(ctx context.Context, dataDir string) (all []doctor.Result) {
 	report, err := call[databroker.Report](ctx, dataDir, BrokerStatus.path(), None{}, func(steps.Step) {})

@@ -60,6 +60,42 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestFileThatIsWrongWhenItIsReadAgain is offered as it was, until it is right or gone.
+func TestFileThatIsWrongWhenItIsReadAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "services")
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	store, other := write("a.yml", storeFile("store", "1.0.0")), write("b.yml", storeFile("other", "1.0.0"))
+	o := Load([]string{dir})
+	again := func() Offer {
+		next := Load([]string{dir})
+		next.keepWrong(o)
+		return next
+	}
+	write("a.yml", "name: [")
+	for range 2 {
+		if o = again(); len(o.Files) != 2 || len(o.Faults) != 1 || len(o.read) != 2 || o.read[0].File != store || o.read[0].Service != "store" || o.read[0].Fault == "" {
+			t.Errorf("got %+v; want the store as it was", o)
+		}
+	}
+	if err := os.Rename(dir, dir+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if o = again(); len(o.Files) != 2 || len(o.read) != 3 || o.read[0].Fault == "" || o.read[1].Fault != "" || o.read[2].Fault != "" {
+		t.Errorf("got %+v; want both while the directory cannot be read", o)
+	}
+	write("c.yml", storeFile("store", "2.0.0"))
+	if o = again(); len(o.Files) != 1 || o.Files[0].Version != "2.0.0" || len(o.Faults) != 0 {
+		t.Errorf("got %+v; want the store of another file, and %s gone", o, other)
+	}
+}
+
 // storeFile is a service file.
 func storeFile(name, version string) string {
 	return fmt.Sprintf(`name: %s

@@ -57,7 +57,7 @@ func Load(values []string) (o Offer) {
 
 func (o *Offer) load(path string) {
 	f, err := CheckFile(path)
-	if err == nil && slices.ContainsFunc(o.Files, func(other *servicefile.File) bool { return other.Name == f.Name }) {
+	if err == nil && indexOf(o.Files, f.Name) >= 0 {
 		err = fmt.Errorf("%s: name: another file has the name %q, too", path, f.Name)
 	}
 	if err != nil {
@@ -71,6 +71,30 @@ func (o *Offer) load(path string) {
 func (o *Offer) refuse(path string, err error) {
 	o.Faults = append(o.Faults, err)
 	o.read = append(o.read, FileStatus{File: path, Fault: err.Error()})
+}
+
+// keepWrong goes on to offer what files that are wrong now said before: without a service, the platform would forget its plans, and who
+// may use them.
+func (o *Offer) keepWrong(before Offer) {
+	for _, was := range before.read {
+		n := slices.IndexFunc(o.read, func(f FileStatus) bool {
+			return f.Fault != "" && (f.File == was.File || f.File == filepath.Dir(was.File))
+		})
+		if n < 0 || was.Service == "" || indexOf(o.Files, was.Service) >= 0 {
+			continue
+		}
+		o.Files = append(o.Files, before.Files[indexOf(before.Files, was.Service)])
+		if f := &o.read[n]; f.File == was.File {
+			f.Service, f.Version = was.Service, was.Version
+		} else { // its directory cannot be read
+			was.Fault = ""
+			o.read = append(o.read, was)
+		}
+	}
+}
+
+func indexOf(files []*servicefile.File, service string) int {
+	return slices.IndexFunc(files, func(f *servicefile.File) bool { return f.Name == service })
 }
 
 // CheckFile reads a service file that is to be offered beside the built-in services.

@@ -53,7 +53,7 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 // use offers other services.
 func (s *Service) use(ctx context.Context, o Offer) {
 	for _, fault := range o.Faults {
-		s.broker.Log.ErrorContext(ctx, "service file of --data-services is not offered", "err", fault)
+		s.broker.Log.ErrorContext(ctx, "service file of --data-services is wrong", "err", fault)
 	}
 	s.broker.offer.Store(&o)
 }
@@ -66,12 +66,14 @@ func (s *Service) Offer() Offer {
 	return *s.broker.offer.Load()
 }
 
-// Reload reads the operator's service files again.
+// Reload reads the operator's service files again. Those that are wrong change nothing.
 func (s *Service) Reload(ctx context.Context) {
 	if s == nil {
 		return
 	}
-	s.use(ctx, Load(s.broker.Services))
+	o := Load(s.broker.Services)
+	o.keepWrong(s.Offer())
+	s.use(ctx, o)
 	if err := s.registerAgain(ctx); err != nil {
 		s.broker.Log.WarnContext(ctx, "catalog of the built-in service broker was not refreshed", "err", err)
 	}

@@ -37,9 +37,9 @@ type ServiceStatus struct {
 // FileStatus describes an operator's service file that the running daemon read.
 type FileStatus struct {
 	File    string
-	Service string // "" of one with a fault
+	Service string // "" of one that is not offered
 	Version string
-	Fault   string
+	Fault   string // with a Service: what the file said before is offered
 }
 
 // Report is what 'cupola broker status' shows.
