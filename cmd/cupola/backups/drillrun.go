@@ -88,10 +88,11 @@ func drillConfig(c config.Config, e *command.Env) config.Config {
 	c.ACME, c.Telemetry, c.Backups, c.AlertCommand = acme.Flags{}, otlp.Flags{}, offsite.Flags{}, ""
 	c.Kubernetes, c.KubernetesRegistry, c.RegistryListen = nil, "", ""
 	c.AdminPassword = "" // the backup's
+	c.DrainWait = 0      // there are no load balancers
 	if len(c.DataServices) == 0 {
 		c.DataServices = []string{"postgres", "mysql", "redis", "nats", "rabbitmq", "smtp", "files"}
 	}
-	if len(c.Cells) == 0 {
+	if len(c.Cells) == 0 || c.Cells[0].IsNone { // what runs on clusters elsewhere is tried here
 		// What runs on this machine keeps half of the memory that is free.
 		_, free := bulkhead.Memory("/")
 		c.Cells = cells.List{{Name: "drill", MemoryMB: cells.Megabytes(max(free>>21, 1))}}
