@@ -80,8 +80,14 @@ func TestRestoreToAPointIsChecked(t *testing.T) {
 			t.Errorf("%s in %s: got %q; want %q", c.parameters, c.space, got, c.want)
 		}
 	}
+	source := w.row("source")
+	source.TLSRequired = true
+	w.write(func(tx *store.Tx) error { return store.DataInstances.Update(tx, source) })
 	ask(restore("source", late), "s", 202)
 	ask(restore("source", late), "s", 202)
+	if !w.row("copy").TLSRequired {
+		t.Error("got a copy that does not require TLS, as its source does")
+	}
 	if got := startTime(w.row("copy"), time.Second); got != recoverTimeout {
 		t.Errorf("got %s to start in; want %s", got, recoverTimeout)
 	}
