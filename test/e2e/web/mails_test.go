@@ -13,8 +13,9 @@ import (
 var mails = map[string]string{
 	"1-plain.eml": "From: =?utf-8?q?J=C3=B6rg?= <joerg@example.com>\r\nTo: user@example.com\r\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n" +
 		"Content-Type: text/plain; charset=iso-8859-1\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nviele Gr=FC=DFe,=\r\n J=F6rg\r\n",
-	"2-html.eml": "From: shop@example.com\r\nTo: user@example.com\r\nSubject: <img src=x onerror=alert(1)>\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" +
-		"<p>Your <b>order</b> is on its way</p><script>alert(2)</script><img src=http://tracker.example/x>\r\n",
+	"2-html.eml": "From: shop@example.com\r\nTo: user@example.com\r\nSubject: <img src=x onerror=alert(1)>\r\nMIME-Version: 1.0\r\n" +
+		"Content-Type: multipart/alternative; boundary=cut\r\n\r\n--cut\r\nContent-Type: text/plain\r\n\r\n\r\n--cut\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" +
+		"<p>Your <b>order</b> is on its way</p><script>alert(2)</script><img src=http://tracker.example/x>\r\n--cut--\r\n",
 	"3-files.eml": "From: reports@example.com\r\nTo: user@example.com\r\nCc: boss@example.com\r\nSubject: The report\r\nMIME-Version: 1.0\r\n" +
 		"Content-Type: multipart/mixed; boundary=cut\r\n\r\n--cut\r\nContent-Type: text/plain\r\n\r\nIt is attached.\r\n--cut\r\n" +
 		"Content-Type: text/csv; name=report.csv\r\nContent-Disposition: attachment; filename=report.csv\r\nContent-Transfer-Encoding: base64\r\n\r\nYSxiCjEsMgo=\r\n--cut--\r\n",

@@ -54,9 +54,11 @@ async function read(i, mail, signal) {
   ]);
   const raw = await answer.arrayBuffer();
   const parsed = await parser.default.parse(raw);
-  const plain = parsed.text ?? text.htmlToText(parsed.html ?? '');
+  const htmlAlone = parsed.html && !parsed.text?.trim(); // some programs add an empty text
+  const plain = htmlAlone ? text.htmlToText(parsed.html) : (parsed.text ?? '');
   return {
     ...parsed,
+    htmlAlone,
     plain: plain.slice(0, most),
     source: new TextDecoder().decode(raw.slice(0, most)),
     cut: plain.length > most || raw.byteLength > most,
@@ -91,7 +93,7 @@ function Content({ m, mail }) {
   ].filter(([, value]) => value);
   return html`
     <dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-    ${!m.text && m.html && html`<p class="muted">This mail has HTML alone; this is its text.</p>`}
+    ${m.htmlAlone && html`<p class="muted">This mail has HTML alone; this is its text.</p>`}
     <pre class="mail">${m.plain}</pre>
     ${m.attachments.length > 0 &&
     html`
