@@ -89,7 +89,7 @@ func (b *broker) changeTLS(r *http.Request, i *cf.DataInstance, value string) (a
 func (s service) credentials(i *cf.DataInstance, n *cf.DataBinding, trust func() []byte) object {
 	a := access{host: host(i.GUID), user: user(n.GUID), password: n.Password, port: s.port}
 	plain := s.engine.credentials(a)
-	if !n.TLS {
+	if !n.TLS || s.serverNames(i) == nil {
 		return plain
 	}
 	a.port, a.tls = s.tlsPort, true

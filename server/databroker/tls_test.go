@@ -55,6 +55,18 @@ func TestCredentialsOfTLS(t *testing.T) {
 	}
 }
 
+// TestCredentialsWhereTLSIsNoLongerRequired says nothing of TLS to a binding of a server that speaks it only where it is required.
+func TestCredentialsWhereTLSIsNoLongerRequired(t *testing.T) {
+	s, _ := serviceOf("smtp")
+	i, n := &cf.DataInstance{Resource: cf.Resource{GUID: "i"}, TLSRequired: true}, &cf.DataBinding{TLS: true}
+	trust := func() []byte { return nil }
+	required := s.credentials(i, n, trust)["tls"]
+	i.TLSRequired = false
+	if later := s.credentials(i, n, trust)["tls"]; required == nil || later != nil {
+		t.Errorf("got %v while TLS is required, and %v later", required, later)
+	}
+}
+
 // TestTLSIsRequired looks at what runs, and at who may connect.
 func TestTLSIsRequired(t *testing.T) {
 	for _, c := range []struct {
