@@ -3,6 +3,7 @@ package dns
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -117,7 +119,11 @@ func TestLongAnswersAreCut(t *testing.T) {
 // serve runs a server on the loopback until the test ends.
 func serve(t *testing.T, clients string, resolvers ...netip.AddrPort) *Server {
 	t.Helper()
-	s, err := Listen(Config{Address: netip.MustParseAddrPort("127.0.0.1:0"), Clients: netip.MustParsePrefix(clients), Resolvers: func() []netip.AddrPort { return resolvers }})
+	cfg := Config{Address: netip.MustParseAddrPort("127.0.0.1:0"), Clients: netip.MustParsePrefix(clients), Resolvers: func() []netip.AddrPort { return resolvers }}
+	s, err := Listen(cfg)
+	for errors.Is(err, syscall.EADDRINUSE) { // the port that is free for UDP may be taken for TCP
+		s, err = Listen(cfg)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
