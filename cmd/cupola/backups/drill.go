@@ -131,9 +131,12 @@ func endDrill(e *command.Env, scratch string, remove func() error) error {
 	return nil
 }
 
-// cleanDrill ends what still runs of a drill.
+// cleanDrill ends what still runs of a drill, or was restored when it was killed.
 func cleanDrill(e *command.Env, scratch string) error {
 	data := filepath.Join(scratch, "data")
+	if err := backup.Sweep(data); err != nil {
+		return err
+	}
 	if _, err := os.Stat(filepath.Join(data, "lock")); err != nil {
 		return nil // no daemon began
 	}

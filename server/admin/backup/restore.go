@@ -126,6 +126,9 @@ func (r *restore) run(ctx context.Context, file string) (err error) {
 
 func (r *restore) prefix() string { return "." + filepath.Base(r.to) + ".restore-" }
 
+// Sweep removes what killed restores of a data directory left beside it.
+func Sweep(dataDir string) error { return (&restore{to: dataDir}).sweep() }
+
 // sweep removes what killed restores left.
 func (r *restore) sweep() error {
 	entries, err := os.ReadDir(filepath.Dir(r.to))

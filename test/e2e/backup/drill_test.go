@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -45,6 +46,7 @@ func TestDrill(t *testing.T) {
 	}
 
 	killDrill(t, d, o)
+	killRestoringDrill(t, d, o)
 	pushCrashing(d)
 	file := filepath.Join(t.TempDir(), "all.backup")
 	if out, err := exec.Command(d.Binary, "backup", file, "--data-dir", d.Dir).CombinedOutput(); err != nil {
@@ -54,7 +56,7 @@ func TestDrill(t *testing.T) {
 	if err == nil || !strings.Contains(string(text), "cupola: 1 of 4 do not run from the backup") || !strings.Contains(string(text), "CRASHED") {
 		t.Errorf("with an app that crashes: %v\n%s", err, text)
 	}
-	if left := drills(d, "lock"); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Dir), ".cupola-drill-*")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 }
@@ -105,6 +107,31 @@ func killDrill(t *testing.T, d *e2e.Daemon, o *offsite) {
 	})
 	if left := drills(d, "cell/*"); len(left) > 0 {
 		t.Errorf("the killed drill left the containers %v", left)
+	}
+}
+
+// killRestoringDrill kills a drill while it has a volume mounted, which it restores.
+func killRestoringDrill(t *testing.T, d *e2e.Daemon, o *offsite) {
+	t.Helper()
+	mounted := regexp.MustCompile(regexp.QuoteMeta(filepath.Dir(d.Dir)) + `/\.cupola-drill-[^/ ]+/\.data\.restore-[^/ ]+/volumes/`)
+	restoring := func() bool {
+		mounts, err := os.ReadFile("/proc/self/mountinfo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mounted.Match(mounts)
+	}
+	drill := exec.Command(d.Binary, "backups", "drill", "latest", "--identity", o.key, "--data-dir", d.Dir)
+	if err := drill.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); !restoring() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	_ = drill.Process.Kill()
+	_ = drill.Wait()
+	if !restoring() {
+		t.Error("the drill was not killed while it had a volume mounted")
 	}
 }
 
