@@ -23,7 +23,7 @@ type Deployment struct {
 	Foreign []string
 	// Literal are the texts of properties that are credentials by their names.
 	Literal []string
-	// Ignored are lines of monit files that have no effect, after their jobs.
+	// Ignored are lines of monit files that have no effect, after their jobs, without Literal.
 	Ignored []string
 }
 

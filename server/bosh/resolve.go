@@ -230,7 +230,7 @@ func (r *resolution) deployment() *Deployment {
 		d.Groups = append(d.Groups, r.group(g))
 		for _, j := range g.jobs {
 			for _, line := range j.ignored {
-				d.Ignored = append(d.Ignored, fmt.Sprintf("%s/%s, %s", g.Name, j.Name, line))
+				d.Ignored = append(d.Ignored, fmt.Sprintf("%s/%s, %s", g.Name, j.Name, redact.Text(line, r.literal)))
 			}
 		}
 	}

@@ -455,8 +455,9 @@ func TestMonitFileForBPM(t *testing.T) {
 		file:                          `[{if totalmem > 110 Mb then restart 115343360 0   0s 1 {[]   0s}}] [g/j, line 5: if cpu > 90% then alert g/j, if totalmem > 9 Mb then exec "/bin/x"]`,
 		file + "set daemon 5":         `[] [g/j, line 6: cannot read "set" here: known are check, with pidfile, start, stop, depends, group, mode, if and, without effect, every and alert]`,
 		"<%= raise 'not rendered' %>": `[] []`,
+		"check process a with pidfile /a.pid\nif failed url '/?t=<%= p('token') %>' then alert": `[] [g/j, line 2: if failed url "/?t=<redacted>" then alert]`,
 	} {
-		read := jobs(map[string]string{"a": "processes: [{name: a, executable: /a}]"}, map[string]string{"j": "templates: {a: config/bpm.yml}"})
+		read := jobs(map[string]string{"a": "processes: [{name: a, executable: /a}]"}, map[string]string{"j": "templates: {a: config/bpm.yml}\nproperties: {token: {default: hunter2}}"})
 		r := Resolver{Job: func(ctx context.Context, of manifest.Image, name string) (release.Job, error) {
 			j, err := read(ctx, of, name)
 			j.Monit = []byte(monit)

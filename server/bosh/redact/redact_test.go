@@ -144,3 +144,10 @@ func FuzzManifest(f *testing.F) {
 		}
 	})
 }
+
+// TestText hides a whole credential, also where another one begins it, and no word that a short one is in.
+func TestText(t *testing.T) {
+	if got, want := Text("a hunter22, a hunter2", []string{"a", "hunter2", "hunter22"}), "a <redacted>, a <redacted>"; got != want {
+		t.Errorf("got %q; want %q", got, want)
+	}
+}
