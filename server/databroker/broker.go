@@ -90,7 +90,7 @@ func (b *broker) turn(ctx context.Context, instanceGUID string) (release func(),
 }
 
 // errNotRunning says that a database is not there now.
-var errNotRunning = errors.New("the database does not run at the moment")
+var errNotRunning = errors.New("the server does not run at the moment")
 
 // container finds the container of an instance.
 func (b *broker) container(ctx context.Context, i *cf.DataInstance) (guid string, err error) {

@@ -316,7 +316,7 @@ func TestARefusalIsNotReadOut(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), betweenTry)
 	defer cancel()
 	err := w.execute(ctx, w.row("i1"), "ALTER ROLE x;\n\\q\n")
-	if err == nil || err.Error() != "the database refused: disk full" {
+	if err == nil || err.Error() != "the server refused: disk full" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -172,7 +172,7 @@ func (b *broker) load(ctx context.Context, i *cf.DataInstance, s service, versio
 
 // answers waits until a database answers, which may have to start first.
 func (b *broker) answers(ctx context.Context, i *cf.DataInstance, e engine) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the database did not answer within %s of the restore", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the server did not answer within %s of the restore", startTimeout))
 	defer cancel()
 	for {
 		if err := b.execute(ctx, i, e.setUp()); err == nil || ctx.Err() != nil {
@@ -218,7 +218,7 @@ func readVersion(r *bufio.Reader) (string, error) {
 }
 
 // errCut says that a session ended before its program did.
-var errCut = errors.New("the database's container ended meanwhile")
+var errCut = errors.New("the server's container ended meanwhile")
 
 // ending writes all that it is given but for the end, which says how a program went.
 type ending struct {
@@ -250,7 +250,7 @@ func (e *ending) close(mark string) error {
 		return err
 	}
 	if said := string(e.held[at+len(mark)+2:]); said != succeeded {
-		return errors.New(cmp.Or(strings.TrimSpace(said), "the database's client failed"))
+		return errors.New(cmp.Or(strings.TrimSpace(said), "the server's client failed"))
 	}
 	return nil
 }

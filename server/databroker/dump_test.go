@@ -60,7 +60,7 @@ func TestSessions(t *testing.T) {
 	}{
 		"well":           {shell{says: "Shell 1.5", dumps: "cat content; echo careful >&2", loads: "cat > loaded"}, "Shell 1.4", "", "", false},
 		"fails":          {shell{says: "Shell 1.5", dumps: "head -c 9000 content; echo no room >&2; false", loads: "cat >/dev/null; echo broken row >&2; false"}, "Shell 1.5", "no room", "broken row", false},
-		"silent":         {shell{says: "Shell 1.5", dumps: "false", loads: "exit 3"}, "Shell 1.5", "the database's client failed", "the database's client failed", false},
+		"silent":         {shell{says: "Shell 1.5", dumps: "false", loads: "exit 3"}, "Shell 1.5", "the server's client failed", "the server's client failed", false},
 		"is killed":      {shell{says: "Shell 1.5", dumps: "cat content; kill -9 $$", loads: "kill -9 $$"}, "Shell 1.5", errCut.Error(), errCut.Error(), false},
 		"says the end":   {shell{says: "Shell 1.5", dumps: "cat content; printf '\\nmark succeeded'; kill -9 $$", loads: "cat > loaded"}, "Shell 1.5", errCut.Error(), "", false},
 		"earlier reader": {shell{says: "Shell 1.5", dumps: "cat content", loads: "cat > loaded"}, "Shell 1.10", "", "the backup is of Shell 1.10, which Shell 1.5 of this service instance cannot read", false},

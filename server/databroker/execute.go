@@ -61,11 +61,11 @@ func (b *broker) execute(ctx context.Context, i *cf.DataInstance, statements str
 	refused := s.complaint(said)
 	switch {
 	case refused != "":
-		return s.withhold(errors.New("the database refused: "+refused), statements)
+		return s.withhold(errors.New("the server refused: "+refused), statements)
 	case strings.Contains(said, done):
 		return nil
 	case err == nil:
-		err = errors.New("the database's client ended too soon")
+		err = errors.New("the server's client ended too soon")
 	}
 	return err
 }
@@ -79,7 +79,7 @@ func (b *broker) attached(ctx context.Context, i *cf.DataInstance, do func(io.Re
 	}
 	session, err := b.Attach(ctx, guid, append([]string{"/bin/sh", "-c", program, "sh"}, args...)...)
 	if err != nil {
-		return fmt.Errorf("run the database's client: %w", err)
+		return fmt.Errorf("run the server's client: %w", err)
 	}
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, fault.Func("databroker", func() {

@@ -209,7 +209,7 @@ func (k *keeper) why(ctx context.Context, i *cf.DataInstance, last error) string
 		}
 		return err
 	})
-	return fmt.Sprintf("the database did not start within %s: %s", startTime(i, makeTime), why)
+	return fmt.Sprintf("the server did not start within %s: %s", startTime(i, makeTime), why)
 }
 
 // become writes an instance's next state, unless it is another by now.
