@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
 
 	"cupola/store"
@@ -87,13 +88,21 @@ func (q request) app() string {
 	return q.AppGUID
 }
 
-// grant makes the user of a binding.
+// grant makes the user of a binding. It reads the instance again.
 func (b *broker) grant(ctx context.Context, i *cf.DataInstance, n *cf.DataBinding) error {
 	release, err := b.turn(ctx, i.GUID)
 	if err != nil {
 		return err
 	}
 	defer release()
+	now, err := b.ready(ctx, i.GUID) // it may have been changed meanwhile
+	if errors.Is(err, errNotRunning) {
+		return errBusy
+	}
+	if err != nil {
+		return err
+	}
+	*i = *now
 	if s, _, _ := known(i); s.engine != nil {
 		if err := b.insist(ctx, i, s.engine.grant(user(n.GUID), n.Password)); err != nil {
 			return err

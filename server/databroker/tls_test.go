@@ -205,6 +205,33 @@ func TestBindingOfACertifiedContainer(t *testing.T) {
 	}
 }
 
+// TestBindingOfAChangedInstance is made for what the instance is when its turn comes.
+func TestBindingOfAChangedInstance(t *testing.T) {
+	w := newWorld(t)
+	w.ready("i")
+	was := w.row("i")
+	change := func(do func(*cf.DataInstance)) {
+		w.write(func(tx *store.Tx) error {
+			now, err := store.DataInstances.Get(tx, "i")
+			if err != nil {
+				return err
+			}
+			do(now)
+			return store.DataInstances.Update(tx, now)
+		})
+	}
+	n := &cf.DataBinding{InstanceGUID: "i", Password: "pw", State: cf.DataMaking}
+	w.write(func(tx *store.Tx) error { return store.DataBindings.Insert(tx, n) })
+	change(func(now *cf.DataInstance) { now.State = cf.DataMaking })
+	if err := w.grant(t.Context(), was, n); !errors.Is(err, errBusy) {
+		t.Errorf("got %v while the instance is changed", err)
+	}
+	change(func(now *cf.DataInstance) { now.State, now.TLSRequired = cf.DataReady, true })
+	if err := w.grant(t.Context(), was, n); err != nil || !n.TLS || !was.TLSRequired {
+		t.Errorf("got %v, %+v; want the binding of an instance that requires TLS", err, n)
+	}
+}
+
 // TestReload has a server read each renewed certificate once, again after a failure.
 func TestReload(t *testing.T) {
 	w := newWorld(t)
