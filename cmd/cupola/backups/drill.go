@@ -145,9 +145,10 @@ func cleanDrill(e *command.Env, scratch string) error {
 
 // sweepDrills removes what killed drills left beside the data directory.
 func sweepDrills(e *command.Env, beside string) error {
-	left, err := filepath.Glob(filepath.Join(beside, drillPrefix+"*"))
-	for _, scratch := range left {
-		if !doctor.Held(scratch) {
+	all, err := os.ReadDir(beside)
+	for _, one := range all {
+		scratch := filepath.Join(beside, one.Name())
+		if strings.HasPrefix(one.Name(), drillPrefix) && !doctor.Held(scratch) {
 			err = errors.Join(err, endDrill(e, scratch, func() error { return os.RemoveAll(scratch) }))
 		}
 	}
