@@ -256,6 +256,22 @@ func testSignal(t *testing.T, kind Kind) {
 	}
 }
 
+// TestSignalAtOnce ends containers as soon as they were started: the signal reaches an init that has not run yet.
+func TestSignalAtOnce(t *testing.T) {
+	b := newBench(t, Launch)
+	for n := range 40 {
+		id := fmt.Sprint("app-", n)
+		_, r := b.start(t, b.spec(id, "default"))
+		if err := b.Signal(id, syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if exit := b.wait(t, id); exit != (Exit{Code: 143, Known: true}) {
+			t.Errorf("got %+v; want the end by SIGTERM", exit)
+		}
+		r.Close()
+	}
+}
+
 func TestStats(t *testing.T) { eachKind(t, testStats) }
 
 func testStats(t *testing.T, kind Kind) {

@@ -335,8 +335,8 @@ static void reap(long app, struct program *proxy)
 }
 
 /* launch runs argv as a child that leads its own session, as it would without an
- * init. The signals that were blocked before stay so. */
-static long launch(char **argv, char **env, const unsigned long *before)
+ * init. The app begins with none blocked. */
+static long launch(char **argv, char **env, const unsigned long *none)
 {
 	long app = call(__NR_clone, SIGCHLD);
 	if (app < 0)
@@ -344,7 +344,7 @@ static long launch(char **argv, char **env, const unsigned long *before)
 	if (app)
 		return app;
 	call(__NR_setsid);
-	call(__NR_rt_sigprocmask, SIG_SETMASK, before, 0, sizeof *before);
+	call(__NR_rt_sigprocmask, SIG_SETMASK, none, 0, sizeof *none);
 	become(argv, env);
 }
 
@@ -394,7 +394,7 @@ static void pause_before_retry(void)
 /* terminate_tls starts the program that does, with nothing of the app's environment,
  * and returns its PID; 0 where it cannot be started now. One that failed before
  * starts after a pause. */
-__attribute__((noinline)) static long terminate_tls(int ports, int failed, const unsigned long *before)
+__attribute__((noinline)) static long terminate_tls(int ports, int failed, const unsigned long *none)
 {
 	long proxy = call(__NR_clone, SIGCHLD);
 	if (proxy < 0)
@@ -404,7 +404,7 @@ __attribute__((noinline)) static long terminate_tls(int ports, int failed, const
 	if (failed)
 		pause_before_retry();
 	call(__NR_setsid);
-	call(__NR_rt_sigprocmask, SIG_SETMASK, before, 0, sizeof *before);
+	call(__NR_rt_sigprocmask, SIG_SETMASK, none, 0, sizeof *none);
 	for (int i = 0; i < ports; i++)
 		call(__NR_fcntl, FIRST + i, F_SETFD, 0);
 	char *argv[] = {PROXY, 0}, *env[] = {0};
@@ -413,7 +413,7 @@ __attribute__((noinline)) static long terminate_tls(int ports, int failed, const
 
 /* supervise reaps, forwards all other signals to the app, if there is one, and
  * starts what terminates TLS when a client comes and it does not run. */
-static _Noreturn void supervise(long app, int ports, long watched, const unsigned long *all, const unsigned long *before)
+static _Noreturn void supervise(long app, int ports, long watched, const unsigned long *all, const unsigned long *none)
 {
 	const struct __kernel_timespec now = {0, 0};
 	struct program proxy = {0, 0};
@@ -422,7 +422,7 @@ static _Noreturn void supervise(long app, int ports, long watched, const unsigne
 		if (ports && !proxy.pid) {
 			struct epoll_event event = {0};
 			if (call(__NR_epoll_pwait, watched, &event, 1, -1) == 1 && event.data) {
-				proxy.pid = terminate_tls(ports, proxy.failed, before);
+				proxy.pid = terminate_tls(ports, proxy.failed, none);
 				continue;
 			}
 			until = &now;
@@ -511,11 +511,10 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 	int argc = stack[0];
 	char **argv = (char **)(stack + 1), **env = argv + argc + 1;
 	const int first = call(__NR_getpid) == 1;
-	const unsigned long all = ~0UL;
-	unsigned long before = 0;
-	/* At once: what is neither blocked nor caught does not reach PID 1. */
+	const unsigned long all = ~0UL, none = 0;
+	/* At once, if what started it did not: what is neither blocked nor caught does not reach PID 1. */
 	if (first)
-		call(__NR_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+		call(__NR_rt_sigprocmask, SIG_SETMASK, &all, 0, sizeof all);
 	const char *filter = 0, *limits = "", *tls = "", *of = 0, *name = 0;
 	int i = 1;
 	for (; i < argc && argv[i][0] == '-'; i += 2) {
@@ -563,7 +562,7 @@ __attribute__((used)) static _Noreturn void start(long *stack)
 	int ports = open_ports(tls);
 	long watched = ports ? watch(ports, &all) : 0;
 	limit(limits);
-	long app = i < argc ? launch(argv + i, env, &before) : 0;
+	long app = i < argc ? launch(argv + i, env, &none) : 0;
 	hide_arguments(argc, argv);
-	supervise(app, ports, watched, &all, &before);
+	supervise(app, ports, watched, &all, &none);
 }
