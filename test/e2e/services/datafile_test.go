@@ -212,23 +212,7 @@ func pushStoreApp(d *e2e.Daemon, program string) {
 }
 
 // askStore has the app user do something with its store, once.
-func askStore(d *e2e.Daemon, request string) (string, error) {
-	req, err := http.NewRequestWithContext(d.T.Context(), "POST", "http://"+d.Addr+"/", strings.NewReader(request))
-	if err != nil {
-		return "", err
-	}
-	req.Host = "user.localhost"
-	res, err := (&http.Client{Timeout: 20 * time.Second}).Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
-	said, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%d: %s", res.StatusCode, said)
-	}
-	return string(said), err
-}
+func askStore(d *e2e.Daemon, request string) (string, error) { return post(d, "user", "", request) }
 
 // stores wants an answer of the store, within a minute.
 func stores(d *e2e.Daemon, request, want string) {

@@ -34,11 +34,16 @@ func pushClient(d *e2e.Daemon, instances ...string) {
 
 // try asks the app client to do something with a service, once.
 func try(d *e2e.Daemon, service, request string) (string, error) {
-	req, err := http.NewRequestWithContext(d.T.Context(), "POST", "http://"+d.Addr+"/"+service, strings.NewReader(request))
+	return post(d, "client", service, request)
+}
+
+// post sends a request to an app; an answer other than 200 is an error.
+func post(d *e2e.Daemon, app, path, request string) (string, error) {
+	req, err := http.NewRequestWithContext(d.T.Context(), "POST", "http://"+d.Addr+"/"+path, strings.NewReader(request))
 	if err != nil {
 		return "", err
 	}
-	req.Host = "client.localhost"
+	req.Host = app + ".localhost"
 	res, err := (&http.Client{Timeout: 20 * time.Second}).Do(req)
 	if err != nil {
 		return "", err
