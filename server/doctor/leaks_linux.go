@@ -146,9 +146,12 @@ func (s survey) loops() (found []finding, err error) {
 	return found, err
 }
 
+// DrillPrefix begins the names of the directories in which backups are tried, beside the data directory.
+const DrillPrefix = ".cupola-drill-"
+
 // directories finds directories that demos and checks left behind.
 func (s survey) directories() (found []finding) {
-	for _, pattern := range []string{filepath.Join(os.TempDir(), "cupola-demo-*"), "/var/lib/.cupola-doctor-*", "/var/lib/.cupola-drill-*", filepath.Join(os.TempDir(), ".cupola-doctor-*")} {
+	for _, pattern := range []string{filepath.Join(os.TempDir(), "cupola-demo-*"), "/var/lib/.cupola-doctor-*", "/var/lib/" + DrillPrefix + "*", filepath.Join(os.TempDir(), ".cupola-doctor-*")} {
 		dirs, _ := filepath.Glob(s.path(pattern)) // the patterns are well-formed
 		for _, dir := range dirs {
 			st, err := os.Stat(dir)

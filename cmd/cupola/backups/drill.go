@@ -29,9 +29,6 @@ type drillCmd struct {
 	Within   time.Duration `help:"How long apps and services may take until they run." default:"2m"`
 }
 
-// drillPrefix begins the names of the directories of drills, beside the data directory; see also doctor.Leaks.
-const drillPrefix = ".cupola-drill-"
-
 // Run restores a backup into a directory of its own, and starts it apart from all networks.
 func (c *drillCmd) Run(e *command.Env) error {
 	dir, err := c.Root()
@@ -42,7 +39,7 @@ func (c *drillCmd) Run(e *command.Env) error {
 	if err := sweepDrills(e, beside); err != nil {
 		return err
 	}
-	scratch, remove, err := doctor.TempDir(beside, drillPrefix)
+	scratch, remove, err := doctor.TempDir(beside, doctor.DrillPrefix)
 	if err != nil {
 		return err
 	}
@@ -148,7 +145,7 @@ func sweepDrills(e *command.Env, beside string) error {
 	all, err := os.ReadDir(beside)
 	for _, one := range all {
 		scratch := filepath.Join(beside, one.Name())
-		if strings.HasPrefix(one.Name(), drillPrefix) && !doctor.Held(scratch) {
+		if strings.HasPrefix(one.Name(), doctor.DrillPrefix) && !doctor.Held(scratch) {
 			err = errors.Join(err, endDrill(e, scratch, func() error { return os.RemoveAll(scratch) }))
 		}
 	}

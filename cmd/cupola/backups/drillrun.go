@@ -18,6 +18,7 @@ import (
 	"cupola/server/bulkhead"
 	"cupola/server/cells"
 	"cupola/server/config"
+	"cupola/server/databroker"
 	"cupola/server/otlp"
 )
 
@@ -90,7 +91,7 @@ func drillConfig(c config.Config, e *command.Env) config.Config {
 	c.AdminPassword = "" // the backup's
 	c.DrainWait = 0      // there are no load balancers
 	if len(c.DataServices) == 0 {
-		c.DataServices = []string{"postgres", "mysql", "redis", "nats", "rabbitmq", "smtp", "files"}
+		c.DataServices = databroker.Names()
 	}
 	if len(c.Cells) == 0 || c.Cells[0].IsNone { // what runs on clusters elsewhere is tried here
 		// What runs on this machine keeps half of the memory that is free.
