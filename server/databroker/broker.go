@@ -32,9 +32,7 @@ type Config struct {
 	Store *store.Store
 	// Services are what is offered: Names, and files and directories of the operator's.
 	Services []string
-	// Username and Password are what the platform has to know.
-	Username, Password string
-	Volumes            Volumes
+	Volumes  Volumes
 	// Attach runs a command in a running container, and gives its standard input
 	// and output.
 	Attach func(ctx context.Context, containerGUID string, args ...string) (io.ReadWriteCloser, error)

@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { s.Close() })
 	w := &world{t: t, volumes: map[string]int64{}, files: t.TempDir()}
-	w.broker = newBroker(Config{Store: s, Services: Names(), Username: "me", Password: "secret", Volumes: w, Attach: w.attach,
+	w.broker = newBroker(Config{Store: s, Services: Names(), Volumes: w, Attach: w.attach,
 		Containers: w.containers, Trust: func() []byte { return []byte("the CA") }, HasFile: func(string) bool { return true },
 		Temp: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "") }})
 	w.offer.Store(&Offer{Names: Names()})
@@ -172,8 +172,6 @@ func (w *world) ready(guid string) {
 func (w *world) ask(method, path, body string, want int) object {
 	w.t.Helper()
 	r := httptest.NewRequestWithContext(w.t.Context(), method, path, strings.NewReader(body))
-	r.SetBasicAuth("me", "secret")
-	r.Header.Set("X-Broker-API-Version", "2.17")
 	rec := httptest.NewRecorder()
 	w.handler().ServeHTTP(rec, r)
 	var o object
@@ -192,28 +190,6 @@ const (
 	ids           = "service_id=cupola-postgres&plan_id=cupola-postgres-small"
 	async         = "accepts_incomplete=true"
 )
-
-func TestStrangersGetNothing(t *testing.T) {
-	w := newWorld(t)
-	for _, c := range []struct {
-		user, password, version string
-		want                    int
-	}{
-		{"", "", "2.17", 401}, {"me", "wrong", "2.17", 401}, {"you", "secret", "2.17", 401},
-		{"me", "secret", "", 412}, {"me", "secret", "3.0", 412}, {"me", "secret", "2.13", 200},
-	} {
-		r := httptest.NewRequest("GET", "/v2/catalog", nil)
-		if c.user != "" {
-			r.SetBasicAuth(c.user, c.password)
-		}
-		r.Header.Set("X-Broker-API-Version", c.version)
-		rec := httptest.NewRecorder()
-		w.handler().ServeHTTP(rec, r)
-		if rec.Code != c.want {
-			t.Errorf("%+v: got %d", c, rec.Code)
-		}
-	}
-}
 
 // TestInstances holds the specification's statuses.
 func TestInstances(t *testing.T) {

@@ -1,14 +1,13 @@
 package databroker
 
 import (
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
+	"cupola/server/osb/builtin"
 	"cupola/store"
 )
 
@@ -55,7 +54,7 @@ var (
 	errBusy  = &refusal{http.StatusUnprocessableEntity, concurrency, "Another operation for this service instance is in progress."}
 )
 
-// handler answers the platform.
+// handler answers the platform, which builtin.Guard let in.
 func (b *broker) handler() http.Handler {
 	mux := http.NewServeMux()
 	const instance, binding = "/v2/service_instances/{instance}", "/v2/service_instances/{instance}/service_bindings/{binding}"
@@ -73,25 +72,7 @@ func (b *broker) handler() http.Handler {
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { b.reply(w, r, do) })
 	}
-	return b.guard(mux)
-}
-
-// guard lets in who knows the password and speaks a version that we do.
-func (b *broker) guard(next http.Handler) http.Handler {
-	same := func(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user, password, _ := r.BasicAuth()
-		if known := same(user, b.Username); !same(password, b.Password) || !known {
-			w.Header().Set("WWW-Authenticate", `Basic realm="cupola"`)
-			write(w, answer{http.StatusUnauthorized, object{}})
-			return
-		}
-		if major, _, _ := strings.Cut(r.Header.Get("X-Broker-API-Version"), "."); major != "2" {
-			write(w, answer{http.StatusPreconditionFailed, object{"description": "X-Broker-API-Version must be 2.x"}})
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	return mux
 }
 
 func (b *broker) reply(w http.ResponseWriter, r *http.Request, do func(*http.Request) (answer, error)) {
@@ -107,13 +88,7 @@ func (b *broker) reply(w http.ResponseWriter, r *http.Request, do func(*http.Req
 		b.Log.ErrorContext(r.Context(), "request of the platform was not done", "method", r.Method, "path", r.URL.Path, "err", err)
 		a = answer{http.StatusInternalServerError, object{"description": err.Error()}}
 	}
-	write(w, a)
-}
-
-func write(w http.ResponseWriter, a answer) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(max(a.status, http.StatusOK))
-	_ = json.NewEncoder(w).Encode(a.body) // one who left needs no answer
+	builtin.Write(w, a.status, a.body)
 }
 
 // request is the body of a request to make or change something.

@@ -1,4 +1,4 @@
-package databroker
+package builtin
 
 import (
 	"context"
@@ -8,30 +8,33 @@ import (
 	"cupola/store/cf"
 )
 
-// publishPlans gives every org the plans of the built-in broker, each once:
+// publishPlans gives every org the plans of the broker, each once:
 // what an admin makes of that later, stays.
-func (s *Service) publishPlans(ctx context.Context) error {
-	return store.Derive(ctx, s.broker.Store, store.Derivation[bool]{Name: "plans of the built-in broker", Log: s.broker.Log,
+func (b *Broker) publishPlans(ctx context.Context) error {
+	return store.Derive(ctx, b.Store, store.Derivation[bool]{Name: "plans of the service broker " + b.Name, Log: b.Log,
 		Read: func(tx *store.Tx) (bool, error) {
-			plans, err := newPlans(tx)
+			plans, err := b.newPlans(tx)
 			return len(plans) > 0, err
 		},
 		Use: store.Always(func(ctx context.Context, some bool) error {
 			if !some {
 				return nil
 			}
-			return s.broker.Store.Write(ctx, publishNewPlans)
+			return b.Store.Write(ctx, b.publishNewPlans)
 		})})
 }
 
-// newPlans are the plans of the built-in broker that were never published.
-func newPlans(tx *store.Tx) (plans []*cf.ServicePlan, err error) {
+// plansSetting has the plans that all orgs were given once.
+func (c Config) plansSetting() string { return c.Setting + "_plans" }
+
+// newPlans are the plans of the broker that were never published.
+func (b *Broker) newPlans(tx *store.Tx) (plans []*cf.ServicePlan, err error) {
 	var guid string
 	var known []string
-	if _, err := store.Settings.Get(tx, brokerSetting, &guid); err != nil {
+	if _, err := store.Settings.Get(tx, b.Setting, &guid); err != nil {
 		return nil, err
 	}
-	if _, err := store.Settings.Get(tx, plansSetting, &known); err != nil {
+	if _, err := store.Settings.Get(tx, b.plansSetting(), &known); err != nil {
 		return nil, err
 	}
 	offerings, err := store.ServiceOfferings.By(tx, "service_broker_guids", guid)
@@ -46,13 +49,13 @@ func newPlans(tx *store.Tx) (plans []*cf.ServicePlan, err error) {
 	return slices.DeleteFunc(plans, func(p *cf.ServicePlan) bool { return slices.Contains(known, p.GUID) }), err
 }
 
-func publishNewPlans(tx *store.Tx) error {
-	plans, err := newPlans(tx)
+func (b *Broker) publishNewPlans(tx *store.Tx) error {
+	plans, err := b.newPlans(tx)
 	if err != nil || len(plans) == 0 {
 		return err
 	}
 	var known []string
-	if _, err := store.Settings.Get(tx, plansSetting, &known); err != nil {
+	if _, err := store.Settings.Get(tx, b.plansSetting(), &known); err != nil {
 		return err
 	}
 	for _, p := range plans {
@@ -61,5 +64,5 @@ func publishNewPlans(tx *store.Tx) error {
 			return err
 		}
 	}
-	return store.Settings.Set(tx, plansSetting, known)
+	return store.Settings.Set(tx, b.plansSetting(), known)
 }
