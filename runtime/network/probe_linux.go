@@ -47,6 +47,16 @@ func ProbeLink() error {
 
 // elsewhere runs do on a thread in a new network namespace.
 func elsewhere(do func() error) error {
+	return inNamespace(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("make a network namespace: %w", err)
+		}
+		return nil
+	}, do)
+}
+
+// inNamespace runs do on a thread in the network namespace that enter moves it to.
+func inNamespace(enter, do func() error) error {
 	host, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
 		return err
@@ -56,11 +66,9 @@ func elsewhere(do func() error) error {
 	fault.Go("network", func() {
 		// As in newNamespace: a thread that cannot return ends.
 		runtime.LockOSThread()
-		err := unix.Unshare(unix.CLONE_NEWNET)
+		err := enter()
 		if err == nil {
 			err = fault.Guard("network", do)
-		} else {
-			err = fmt.Errorf("make a network namespace: %w", err)
 		}
 		if unix.Setns(int(host.Fd()), unix.CLONE_NEWNET) == nil {
 			runtime.UnlockOSThread()
