@@ -118,6 +118,7 @@ var looks = map[string]look{
 	"GET /v1/deployment_tasks/{number}/release":                            {path: "/v1/deployment_tasks/2/release", seen: byAll},
 	"GET /v1/service_instances/{guid}/backups":                             {path: "/v1/service_instances/db-1/backups", seen: bySpace, row: "backup-1"},
 	"GET /v1/service_instances/{guid}/points":                              {path: "/v1/service_instances/db-1/points", seen: bySpace},
+	"GET /v1/service_instances/{guid}/server":                              {path: "/v1/service_instances/db-1/server", seen: bySpace},
 	"GET /v1/service_instances/{guid}/mails":                               {path: "/v1/service_instances/db-1/mails", seen: bySpace},
 	"GET /v1/service_instances/{guid}/mails/{mail}":                        {path: "/v1/service_instances/db-1/mails/1", seen: bySpace},
 	"GET /v1/service_backups/{guid}":                                       {path: "/v1/service_backups/backup-1", seen: bySpace},

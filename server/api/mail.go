@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// askedInstance is the GUID of the service instance whose mails or points in time are asked for. The instance
+// askedInstance is the GUID of the service instance whose mails, points in time or server are asked for. The instance
 // itself is asked outside of the transaction.
 func askedInstance(c *call) (guid string, err error) {
 	err = c.tx(false, func() error {

@@ -165,6 +165,7 @@ func (s *Server) routes() []route {
 		{"POST /v1/service_instances/{guid}/backups", develop, inTx(createBackup)},
 		{"POST /v1/service_instances/{guid}/actions/restore", develop, inTx(restoreBackup)},
 		{"GET /v1/service_instances/{guid}/points", commandReader, showPoints},
+		{"GET /v1/service_instances/{guid}/server", read, showDataServer},
 		{"GET /v1/service_instances/{guid}/mails", commandReader, listMails},
 		{"GET /v1/service_instances/{guid}/mails/{mail}", commandReader, showMail},
 		{"GET /v1/service_backups/{guid}", read, inTx(showFound(findBackup, viewBackup))},

@@ -87,6 +87,8 @@ type Config struct {
 	Mail func(ctx context.Context, instanceGUID, id string) ([]byte, error)
 	// Points are the points in time that a service instance can be restored to, as the API shows them.
 	Points func(ctx context.Context, instanceGUID string) (points any, err error)
+	// DataServer describes the server of a service instance of the built-in broker, as the API shows it.
+	DataServer func(ctx context.Context, instanceGUID string) (server any, err error)
 	// CheckBackup refuses a backup, or a restore, of a service instance that has none.
 	CheckBackup func(tx *store.Tx, instanceGUID string, restore bool) error
 	// BackupEnding is what the file of a service's backup is called by the programs that read it.

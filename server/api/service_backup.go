@@ -64,6 +64,20 @@ func showPoints(c *call) (*response, error) {
 	return ok(points)
 }
 
+// showDataServer shows the version of a service instance's server, and whether it requires TLS. The server is asked outside of the
+// transaction.
+func showDataServer(c *call) (*response, error) {
+	guid, err := askedInstance(c)
+	if err != nil {
+		return nil, err
+	}
+	server, err := c.s.DataServer(c.Context(), guid)
+	if err != nil {
+		return nil, err
+	}
+	return ok(server)
+}
+
 var findBackup finder[cf.DataBackup] = func(c *call) (*cf.DataBackup, error) {
 	b, _, err := services.FindBackup(c.Session, c.guid())
 	return b, err

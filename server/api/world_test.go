@@ -158,6 +158,7 @@ func (w *world) config(ua *uaa.UAA, log *slog.Logger) Config {
 		Stats:        func(string) (lrp.Stats, bool) { return w.usage, true },
 		Retire:       func(p *cf.Process, _ *cf.App, i int) { w.retired = append(w.retired, fmt.Sprintf("%s/%d", p.GUID, i)) },
 		Mails:        func(context.Context, string) (any, error) { return []doc{}, nil },
+		DataServer:   func(context.Context, string) (any, error) { return doc{"version": "PostgreSQL 15"}, nil },
 		Points:       func(context.Context, string) (any, error) { return doc{"enabled": false}, nil },
 		Mail:         func(context.Context, string, string) ([]byte, error) { return []byte("mail"), nil },
 		CheckBackup:  func(*store.Tx, string, bool) error { return nil },

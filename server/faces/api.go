@@ -38,6 +38,9 @@ func (f *Faces) apiConfig(l *loops.Loops) api.Config {
 		Points: func(ctx context.Context, instanceGUID string) (any, error) {
 			return l.DataBroker.Points(ctx, instanceGUID)
 		},
+		DataServer: func(ctx context.Context, instanceGUID string) (any, error) {
+			return l.DataBroker.Server(ctx, instanceGUID)
+		},
 		Parameters: func(ctx context.Context, q api.ParameterQuery) (json.RawMessage, error) {
 			text, err := l.Brokers.Parameters(ctx, q.InstanceGUID, q.BindingGUID, q.Actor)
 			if e, ok := errors.AsType[*osb.Error](err); ok {
