@@ -32,6 +32,7 @@ import (
 	"cupola/server/systemd"
 	"cupola/server/uaa"
 	"cupola/store/cf"
+	"cupola/web"
 )
 
 // Config says how a daemon runs. Its fields are the flags of cupola serve, with
@@ -350,6 +351,14 @@ func (c *Config) ConsoleURL() string {
 		host = c.Domain
 	}
 	return "http://" + net.JoinHostPort(host, port)
+}
+
+// ServiceDashboard is the URL of the web console's page of a service instance; "" in a binary without the console.
+func (c *Config) ServiceDashboard(instanceGUID string) string {
+	if _, ok := web.FS(); !ok {
+		return ""
+	}
+	return c.ConsoleURL() + "/console/services/instances/" + instanceGUID
 }
 
 // RouterAt is the address at which the router listens on a port; "" for none.

@@ -12,6 +12,7 @@ import (
 
 	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
+	"cupola/server/logcache"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -38,6 +39,12 @@ type Config struct {
 	Attach func(ctx context.Context, containerGUID string, args ...string) (io.ReadWriteCloser, error)
 	// Containers lists what runs, and what is on its way out.
 	Containers func() []lrp.ContainerStatus
+	// Connections counts the connections that containers have at ports, by the containers' GUIDs.
+	Connections func(ports map[string][]uint16) (map[string]int, error)
+	// Gauge keeps what was measured of an instance.
+	Gauge func(logcache.Envelope)
+	// Dashboard is the URL of a page that shows a service instance; "": there is none.
+	Dashboard func(instanceGUID string) string
 	// Pull brings the image of a service file into the cache.
 	Pull func(ctx context.Context, reference string, as cf.Credential) (Image, error)
 	// Trust is the certificates, in PEM, by which clients verify those of instances.
@@ -54,7 +61,8 @@ type Config struct {
 // broker is the broker. run does what handler promises.
 type broker struct {
 	Config
-	offer atomic.Pointer[Offer] // of Services
+	offer     atomic.Pointer[Offer] // of Services
+	scrubbers atomic.Pointer[map[string]scrubber]
 
 	mu    sync.Mutex
 	turns map[string]chan struct{} // who changes an instance holds its turn
@@ -67,6 +75,7 @@ func newBroker(c Config) *broker {
 	}
 	b := &broker{Config: c, turns: map[string]chan struct{}{}}
 	b.offer.Store(&Offer{})
+	b.scrubbers.Store(&map[string]scrubber{})
 	return b
 }
 

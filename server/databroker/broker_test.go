@@ -19,6 +19,7 @@ import (
 
 	"cupola/rootfs/volume"
 	"cupola/runtime/lrp"
+	"cupola/server/logcache"
 	"cupola/server/osb"
 	"cupola/store"
 	"cupola/store/cf"
@@ -39,6 +40,7 @@ type world struct {
 	files   string   // has a directory for each volume
 
 	certified map[string]bool // instances whose container has a certificate
+	gauges    []logcache.Envelope
 }
 
 func newWorld(t *testing.T) *world {
@@ -51,7 +53,16 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, volumes: map[string]int64{}, files: t.TempDir()}
 	w.broker = newBroker(Config{Store: s, Services: Names(), Volumes: w, Attach: w.attach,
 		Containers: w.containers, Trust: func() []byte { return []byte("the CA") }, HasFile: func(string) bool { return true },
-		Temp: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "") }})
+		Connections: func(ports map[string][]uint16) (map[string]int, error) {
+			counts := map[string]int{}
+			for guid, at := range ports {
+				counts[guid] = len(at)
+			}
+			return counts, nil
+		},
+		Gauge:     func(e logcache.Envelope) { w.gauges = append(w.gauges, e) },
+		Dashboard: func(guid string) string { return "http://console/" + guid },
+		Temp:      func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "") }})
 	w.offer.Store(&Offer{Names: Names()})
 	return w
 }
@@ -226,13 +237,15 @@ func TestInstances(t *testing.T) {
 	}
 	w.ready("i2")
 	const ready = "/v2/service_instances/i2"
-	w.ask("PUT", ready+"?"+async, provisionBody, 200)
+	if got := w.ask("PUT", ready+"?"+async, provisionBody, 200)["dashboard_url"]; got != "http://console/i2" {
+		t.Errorf("got dashboard %v", got)
+	}
 	w.ask("PATCH", ready+"?"+async, `{"service_id": "cupola-postgres", "context": {}}`, 200)
 	w.ask("PATCH", ready+"?"+async, `{"service_id": "cupola-postgres", "plan_id": "cupola-postgres-large"}`, 422)
 	if got := w.ask("GET", ready+"/last_operation", "", 200)["state"]; got != "succeeded" {
 		t.Errorf("got state %v", got)
 	}
-	want := object{"service_id": "cupola-postgres", "plan_id": "cupola-postgres-small", "parameters": object{"tls": "optional"}}
+	want := object{"service_id": "cupola-postgres", "plan_id": "cupola-postgres-small", "parameters": object{"tls": "optional"}, "dashboard_url": "http://console/i2"}
 	if diff := cmp.Diff(want, w.ask("GET", ready, "", 200)); diff != "" {
 		t.Error(diff)
 	}

@@ -20,7 +20,9 @@ type service struct {
 	software                   software
 	// complaints come before the text of an error in what the engine's client prints.
 	complaints []string
-	ending     string // of the name of a backup's file, for the programs that read it
+	// quotes come before what the server prints of a client's request, which may have a password.
+	quotes []string
+	ending string // of the name of a backup's file, for the programs that read it
 	// sameVersion: a restore needs a backup of the same version, not of an earlier one.
 	sameVersion bool
 	version     string // of an operator's service file; "" of a service that is built in

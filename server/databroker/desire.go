@@ -63,7 +63,7 @@ func desired(i *cf.DataInstance) (lrp.Desired, bool) {
 	run.Checks, run.StartTimeout = lrp.CheckDefinition{Liveness: []lrp.Check{check}}, startTime(i, startTimeout)
 	run.MemoryMB, run.CPUWeight, run.LogRateLimitByte, run.Ports = p.memoryMB, cpuWeight, -1, ports
 	run.ServerNames = s.serverNames(i)
-	run.PolicyGroup, run.Log = i.GUID, lrp.LogTarget{GUID: i.GUID, Source: "SERVICE/" + strings.ToUpper(s.name)}
+	run.PolicyGroup, run.Log = i.GUID, s.logTarget(i)
 	return lrp.Desired{ProcessGUID: processGUID(i.GUID), Domain: lrp.DomainServices, Instances: 1, RunInfo: run}, true
 }
 
@@ -141,13 +141,21 @@ func BoundPolicies(tx *store.Tx) ([]lrp.NetworkPolicy, error) {
 // whose rows are damaged.
 func AllDesired(tx *store.Tx) (list []lrp.Desired, unknown []string, err error) {
 	instances, err := store.DataInstances.All(tx)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, i := range instances {
-		if d, ok := desired(i); ok {
-			list = append(list, d)
+		d, ok := desired(i)
+		if !ok {
+			continue
 		}
+		if d.Log.Tags, err = LogTags(tx, i.GUID); err != nil {
+			return nil, nil, err
+		}
+		list = append(list, d)
 	}
 	for _, i := range store.DataInstances.Damaged(tx) {
 		unknown = append(unknown, processGUID(i.GUID))
 	}
-	return list, unknown, err
+	return list, unknown, nil
 }

@@ -17,6 +17,14 @@ import (
 var guidRule = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,59}$`)
 
 func (b *broker) provision(r *http.Request) (a answer, err error) {
+	if a, err = b.provide(r); a.status < http.StatusMultipleChoices && err == nil {
+		b.nameDashboard(a, r.PathValue("instance"))
+	}
+	return a, err
+}
+
+// provide makes an instance, or finds the one that was made.
+func (b *broker) provide(r *http.Request) (a answer, err error) {
 	guid := r.PathValue("instance")
 	q, err := decode(r)
 	if err != nil {
@@ -153,7 +161,9 @@ func (b *broker) fetch(r *http.Request) (a answer, err error) {
 	if tls := TLSOf(i); tls != "" {
 		o["parameters"] = object{TLSParameter: tls}
 	}
-	return answer{http.StatusOK, o}, nil
+	a = answer{http.StatusOK, o}
+	b.nameDashboard(a, i.GUID)
+	return a, nil
 }
 
 // deprovision takes an instance in whatever state it is: who made half of it

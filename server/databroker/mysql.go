@@ -40,9 +40,9 @@ const mysqlPath = `PATH="$PATH:/usr/sbin"
 const mysqlInit = `mariadb-install-db --no-defaults --skip-test-db --skip-name-resolve --auth-root-authentication-method=socket --auth-root-socket-user=vcap \
   --innodb-buffer-pool-size=8M --innodb-log-file-size=16M --innodb-flush-log-at-trx-commit=0 --aria-pagecache-buffer-size=1M`
 
-// mysqlServer is a server but for what differs between the real one and that of a load.
+// mysqlServer is a server but for what differs between the real one and that of a load. A trace of the stack has the statement, which may have a password.
 const mysqlServer = `mariadbd --no-defaults --innodb-flush-log-at-trx-commit=1 --innodb-log-file-size=16M --key-buffer-size=1M \
-  --character-set-server=utf8mb4 --collation-server=utf8mb4_unicode_ci --skip-name-resolve --local-infile=0 --skip-symbolic-links`
+  --character-set-server=utf8mb4 --collation-server=utf8mb4_unicode_ci --skip-name-resolve --local-infile=0 --skip-symbolic-links --skip-stack-trace`
 
 const mysqlClient = `mariadb --no-defaults --user=vcap --batch --skip-column-names`
 

@@ -20,7 +20,7 @@ func natsService() service {
 	packages := everySuite("nats-server")
 	delete(packages, "jammy")
 	return service{name: "nats", description: "NATS with JetStream in a container of this machine", display: "NATS", tags: []string{"nats", "jetstream", "messaging", "pubsub"},
-		port: natsPort, tlsPort: natsPort, plans: plans(), engine: nats{}, complaints: []string{"error: "}, ending: "tar",
+		port: natsPort, tlsPort: natsPort, plans: plans(), engine: nats{}, complaints: []string{"error: "}, quotes: []string{"proto='", "(snip: ", " Parse Error: ", " Bad or Missing "}, ending: "tar",
 		software: software{packages: packages, program: "usr/sbin/nats-server"}}
 }
 

@@ -36,7 +36,7 @@ func postgresPackages(major string) []string {
 // for whole. The superuser has no password: it comes by the container's own
 // socket alone. SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for
 // clients. The interlock file is another container's, which the volume's
-// exclusion has ended.
+// exclusion has ended. Errors of statements are for their clients alone: they quote what was sent, such as passwords.
 func (postgres) script(p plan, tlsRequired bool) string {
 	hosts := "host"
 	if tlsRequired {
@@ -47,7 +47,7 @@ umask 077
 ` + fmt.Sprintf(`server() {
   exec "$bin/postgres" "$@" -c unix_socket_directories=/tmp \
     -c jit=off -c fsync=on -c synchronous_commit=on -c full_page_writes=on -c password_encryption=scram-sha-256 \
-    -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic
+    -c shared_buffers=%dMB -c max_connections=%d -c log_min_error_statement=panic -c log_min_messages=log -c log_error_verbosity=terse
 }
 `, p.memoryMB/4, max(p.memoryMB/5, 50)) + archiving(postgresRecover) + `if [ ! -e pg ]; then
   rm -rf new

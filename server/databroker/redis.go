@@ -33,7 +33,8 @@ func redisService() service {
 
 // script makes the file of users beside its place. Memory is left for the copy
 // of what changes while the log is rewritten. A log may begin with a snapshot, so a
-// snapshot that is restored becomes the log; the server starts again for it.
+// snapshot that is restored becomes the log; the server starts again for it. The log of a crash would have the
+// command, which may have a password.
 func (redis) script(p plan, tlsRequired bool) string {
 	port := redisPort
 	if tlsRequired {
@@ -51,6 +52,7 @@ fi
 server=$(command -v redis-server || command -v valkey-server)
 client=$(command -v redis-cli || command -v valkey-cli)
 ask() { REDISCLI_AUTH="$%[2]s" "$client" -s %[5]s --user %[1]s --no-auth-warning "$@"; }
+case $("$server" --version) in *v=[0-5].*|*v=6.[01].*) quiet= ;; *) quiet="--crash-log-enabled no" ;; esac
 `, redisAdmin, redisSecret, redisRestored, redisLog, redisSocket) + redisArchiving(redisRecover+redisKeep+redisKeeper, p) + fmt.Sprintf(`until [ -n "${stopped:-}" ]; do
 make_room
 rm -f redis/%[1]s.new
@@ -61,7 +63,7 @@ if [ -e redis/%[1]s ]; then
   sync redis
 fi
 `, redisRestored, redisLog, archiveOn, archiveDir) + supervise(fmt.Sprintf(`"$server" --dir %s/redis --aclfile %s/redis/users.acl --bind 0.0.0.0 --port %d --tls-port %d --tls-cert-file %s --tls-key-file %s --tls-auth-clients no --unixsocket %s --unixsocketperm 700 \
-  --appendonly yes --appendfsync always --save '' --maxmemory %dmb --maxmemory-policy noeviction --daemonize no $(keeping)`, data, data, port, redisTLSPort, tlsCertificate, tlsKey, redisSocket, p.memoryMB*6/10), "TERM") +
+  --appendonly yes --appendfsync always --save '' --maxmemory %dmb --maxmemory-policy noeviction --daemonize no $quiet $(keeping)`, data, data, port, redisTLSPort, tlsCertificate, tlsKey, redisSocket, p.memoryMB*6/10), "TERM") +
 		"[ -e redis/" + redisRestored + " ] || break\ndone\nexit $code"
 }
 

@@ -25,11 +25,15 @@ const Name = "cupola"
 // Open opens the broker, registers it as any broker is, and listens where its
 // registration says.
 func Open(ctx context.Context, c Config) (*Service, error) {
+	b := newBroker(c)
+	if err := b.loadScrubbers(ctx); err != nil {
+		return nil, err
+	}
 	registered, err := builtin.Open(ctx, builtin.Config{Name: Name, Setting: "data_broker", Store: c.Store, Log: c.Log})
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{broker: newBroker(c), registered: registered, prepared: Prepared(c.HasFile)}
+	s := &Service{broker: b, registered: registered, prepared: Prepared(c.HasFile)}
 	if missing := Missing(c.Services, c.HasFile); len(missing) > 0 {
 		s.broker.Log.WarnContext(ctx, "services of --data-services are not prepared", "services", strings.Join(missing, ","), "fix", PrepareCommand(missing...))
 	}
@@ -97,6 +101,8 @@ func (s *Service) Start(ctx context.Context, group *fault.Group) {
 		return
 	}
 	s.registered.Start(ctx, group, s.broker.handler())
+	group.Go(fault.Loop(ctx, "dataservices", s.broker.keepScrubbers))
+	group.Go(fault.Loop(ctx, "dataservices", s.broker.keepDashboards))
 	group.Go(fault.Loop(ctx, "databroker", s.broker.run))
 }
 

@@ -29,7 +29,7 @@ func (rs Readers) user(r *http.Request) string {
 	return id.Actor().GUID
 }
 
-// mayRead lets those read an app's log who see the app, those who read all secrets the
+// mayRead lets those read the log of an app or a service instance who see it, those who read all secrets the
 // logs of BOSH deployments, and those with the firehose everything.
 func (rs Readers) mayRead(r *http.Request, sourceIDs ...string) (may map[string]bool, err error) {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -75,10 +75,11 @@ func (rs Readers) Reader(r *http.Request) (logstream.Reader, error) {
 	}}, nil
 }
 
-// visibleAtOnce is how many apps are looked for in one query.
+// visibleAtOnce is how many sources are looked for in one query.
 const visibleAtOnce = 1000
 
-// markVisible marks the apps that whom a token speaks for sees, and the BOSH deployments.
+// markVisible marks the apps and service instances that whom a token speaks for sees (log-cache asks Cloud Controller for
+// both), and the BOSH deployments.
 func markVisible(tx *store.Tx, id cf.Identity, guids []string, seen map[string]bool) error {
 	actor, err := access.Actor(tx, id.Actor(), id.Scopes)
 	if err != nil {
@@ -92,12 +93,20 @@ func markVisible(tx *store.Tx, id cf.Identity, guids []string, seen map[string]b
 		return err
 	}
 	for guids := range slices.Chunk(guids, visibleAtOnce) {
-		apps, err := store.Apps.Matching(tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: scope})
+		q := store.Query{Where: map[string][]string{"guids": guids}, Visible: scope}
+		apps, err := store.Apps.Matching(tx, q)
 		if err != nil {
 			return err
 		}
 		for _, a := range apps {
 			seen[a.GUID] = true
+		}
+		instances, err := store.ServiceInstances.Matching(tx, q)
+		if err != nil {
+			return err
+		}
+		for _, i := range instances {
+			seen[i.GUID] = true
 		}
 		if !actor.May(authz.AdminReadOnly, authz.Place{}) { // as for GET /v1/deployments/{name}
 			continue

@@ -3,6 +3,7 @@ package front
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +17,7 @@ import (
 	"cupola/store/cf"
 )
 
-// logReaders is those of the logs of an app in each of two spaces, and a user who is a
+// logReaders is those of the logs of an app in each of two spaces, and of two service instances of the second, of which one is shared; and a user who is a
 // developer of the first.
 func logReaders(t *testing.T) Readers {
 	t.Helper()
@@ -48,6 +49,11 @@ func logReaders(t *testing.T) Readers {
 			if err := store.Apps.Insert(tx, &cf.App{Resource: guid(name), Name: name, SpaceGUID: "space-" + name, State: cf.Stopped}); err != nil {
 				return err
 			}
+		}
+		db := &cf.ServiceInstance{Resource: guid("db"), Name: "db", Type: cf.UserProvided, SpaceGUID: "space-theirs"}
+		shared := &cf.ServiceInstance{Resource: guid("shared"), Name: "shared", Type: cf.UserProvided, SpaceGUID: "space-theirs", SharedSpaces: []string{"space-mine"}}
+		if err := errors.Join(store.ServiceInstances.Insert(tx, db), store.ServiceInstances.Insert(tx, shared)); err != nil {
+			return err
 		}
 		if err := store.BOSHDeployments.Insert(tx, &cf.BOSHDeployment{Resource: guid("deployment"), Name: "nats"}); err != nil {
 			return err
@@ -92,12 +98,12 @@ func (rs Readers) token(t *testing.T, user, scope string) string {
 	return got.Token
 }
 
-// logsOf are those of the apps that a user may read with a token of the scopes.
+// logsOf are those that a user may read with a token of the scopes.
 func (rs Readers) logsOf(t *testing.T, user, scope string) ([]string, error) {
 	t.Helper()
 	read := httptest.NewRequest("GET", "/api/v1/meta", nil)
 	read.Header.Set("Authorization", "bearer "+rs.token(t, user, scope))
-	may, err := rs.mayRead(read, "mine", "theirs", "deployment", "of a deployment")
+	may, err := rs.mayRead(read, "mine", "theirs", "db", "shared", "deployment", "of a deployment")
 	var all []string
 	for id, ok := range may {
 		if ok {
@@ -114,13 +120,13 @@ func TestWhoMayReadLogs(t *testing.T) {
 		user, scope string
 		want        []string
 	}{
-		{"joe", "", []string{"mine"}},
-		{"joe", "cloud_controller.read", []string{"mine"}},
+		{"joe", "", []string{"mine", "shared"}},
+		{"joe", "cloud_controller.read", []string{"mine", "shared"}},
 		{"joe", "openid", nil}, // a client that was let see who its user is
-		{"admin", "", []string{"deployment", "mine", "of a deployment", "theirs"}},
-		{"admin", "cloud_controller.admin", []string{"deployment", "mine", "theirs"}},
-		{"reader", "", []string{"deployment", "mine", "theirs"}},
-		{"auditor", "", []string{"mine", "theirs"}},
+		{"admin", "", []string{"db", "deployment", "mine", "of a deployment", "shared", "theirs"}},
+		{"admin", "cloud_controller.admin", []string{"db", "deployment", "mine", "shared", "theirs"}},
+		{"reader", "", []string{"db", "deployment", "mine", "shared", "theirs"}},
+		{"auditor", "", []string{"db", "mine", "shared", "theirs"}},
 	} {
 		if got, err := rs.logsOf(t, c.user, c.scope); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s with %q: got %v, %v; want %v", c.user, c.scope, got, err, c.want)
@@ -155,7 +161,7 @@ func TestWhoMayReadStreams(t *testing.T) {
 	}
 	joe, admin, narrow := read("joe", ""), read("admin", ""), read("admin", "cloud_controller.admin")
 	for n, c := range []struct{ got, want bool }{
-		{joe("mine"), true}, {joe("theirs"), false}, {joe("mine", "theirs"), false}, {joe(), false}, {joe("of a deployment"), false}, {joe("deployment"), false},
+		{joe("mine"), true}, {joe("theirs"), false}, {joe("mine", "theirs"), false}, {joe(), false}, {joe("of a deployment"), false}, {joe("shared"), true}, {joe("db"), false}, {joe("deployment"), false},
 		{admin(), true}, {admin("of a deployment"), true}, {narrow("theirs"), true}, {narrow(), false},
 		{read("reader", "")("deployment", "mine"), true}, {read("auditor", "")("deployment"), false}, {read("auditor", "")("mine"), true},
 	} {

@@ -172,7 +172,7 @@ func (c *Cache) Tagged(name string) map[string]string {
 }
 
 // Sources are those that the cache or its history has anything of. Those that the history knows to be
-// apps are true.
+// apps or service instances are true.
 func (c *Cache) Sources() map[string]bool {
 	all := map[string]bool{}
 	if c.History != nil {

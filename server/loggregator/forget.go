@@ -2,8 +2,10 @@ package loggregator
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"cupola/server/databroker"
 	"cupola/store"
 )
 
@@ -11,16 +13,15 @@ import (
 // its instances say something while they end.
 const forgetInterval = time.Minute
 
-// Forget deletes what the log cache has of apps that are gone, until ctx
-// ends. Sources that never were apps of Cloud Controller's, such as LRPs of the
-// BBS, are pushed out by others alone.
+// Forget deletes what the log cache has of apps and service instances that are gone, until ctx
+// ends. Sources that never were such, like LRPs of the BBS, are pushed out by others alone.
 func (s *Stream) Forget(ctx context.Context) error {
 	ticker := time.NewTicker(forgetInterval)
 	defer ticker.Stop()
-	known := map[string]bool{} // apps, with those that are gone
+	known := map[string]bool{} // apps and service instances, with those that are gone
 	for {
 		if err := s.forgetDeleted(ctx, known); err != nil && ctx.Err() == nil {
-			s.Log.Warn("log lines of deleted apps were not looked for", "err", err)
+			s.Log.Warn("log lines of deleted apps and service instances were not looked for", "err", err)
 		}
 		select {
 		case <-ticker.C:
@@ -31,16 +32,25 @@ func (s *Stream) Forget(ctx context.Context) error {
 }
 
 func (s *Stream) forgetDeleted(ctx context.Context, known map[string]bool) error {
-	for source, app := range s.Cache.Tagged("app_id") {
-		if source == app {
-			known[source] = true
+	for _, tag := range []string{tagApp, databroker.TagInstance} {
+		for source, owner := range s.Cache.Tagged(tag) {
+			if source == owner {
+				known[source] = true
+			}
 		}
 	}
-	apps := map[string]bool{}
+	there := map[string]bool{}
 	err := s.Store.Read(ctx, func(tx *store.Tx) error {
-		all, err := store.Apps.All(tx)
-		for _, a := range all {
-			apps[a.GUID], known[a.GUID] = true, true
+		apps, err := store.Apps.All(tx)
+		if err != nil {
+			return err
+		}
+		for _, a := range slices.Concat(apps, store.Apps.Damaged(tx)) {
+			there[a.GUID], known[a.GUID] = true, true
+		}
+		instances, err := store.DataInstances.All(tx)
+		for _, i := range slices.Concat(instances, store.DataInstances.Damaged(tx)) {
+			there[i.GUID], known[i.GUID] = true, true
 		}
 		return err
 	})
@@ -48,13 +58,13 @@ func (s *Stream) forgetDeleted(ctx context.Context, known map[string]bool) error
 		return err
 	}
 	sources := s.Cache.Sources()
-	for source, app := range sources {
-		if app {
+	for source, owned := range sources {
+		if owned {
 			known[source] = true
 		}
 	}
 	for guid := range known {
-		if apps[guid] {
+		if there[guid] {
 			continue
 		}
 		if _, ok := sources[guid]; ok {

@@ -1,6 +1,7 @@
 package loggregator
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,9 +14,9 @@ import (
 	"cupola/store/cf"
 )
 
-// The log lines of an app go with it, from the disk too; what never was an app
+// The log lines of an app and of a service instance go with it, from the disk too; what never was one
 // stays.
-func TestLogsGoWithTheirApp(t *testing.T) {
+func TestLogsGoWithTheirSource(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	s, err := store.Open(store.Config{Dir: t.TempDir()})
 	if err != nil {
@@ -42,18 +43,21 @@ func TestLogsGoWithTheirApp(t *testing.T) {
 		if err := store.Apps.Insert(tx, &app); err != nil {
 			return err
 		}
-		return store.Apps.Insert(tx, &other)
+		db := &cf.DataInstance{Resource: cf.Resource{GUID: "db"}, Service: "postgres", Plan: "small", State: cf.DataReady}
+		return errors.Join(store.Apps.Insert(tx, &other), store.DataInstances.Insert(tx, db))
 	})
 	stream := &Stream{Config: Config{Store: s}, Cache: logcache.New(logcache.Config{Dir: dir, Metrics: t.TempDir(), Log: slog.New(slog.DiscardHandler)})}
 	defer stream.Cache.Close()
 	say := func(source string, tags map[string]string) {
 		stream.Cache.Append(logcache.Envelope{Timestamp: time.Now(), SourceID: source, Tags: tags, Payload: []byte("x")})
 	}
-	measured := func(guid string) {
-		stream.Cache.History.Append(history.Origin{Source: guid, Tags: map[string]string{"app_id": guid}}, time.Now(), history.Point{Name: "cpu"})
+	measured := func(tag, guid string) {
+		stream.Cache.History.Append(history.Origin{Source: guid, Tags: map[string]string{tag: guid}}, time.Now(), history.Point{Name: "cpu"})
 	}
-	measured(app.GUID)
-	measured("deleted, and only measured")
+	measured("app_id", app.GUID)
+	measured("app_id", "deleted, and only measured")
+	measured("service_instance_id", "db")
+	measured("service_instance_id", "deleted db, and only measured")
 	known := map[string]bool{}
 	look := func(want ...string) {
 		t.Helper()
@@ -75,8 +79,13 @@ func TestLogsGoWithTheirApp(t *testing.T) {
 	say(other.GUID, nil)
 	say("of the BBS", nil)
 	say("deleted while the daemon was down", map[string]string{"app_id": "deleted while the daemon was down"})
-	look(app.GUID, other.GUID, "of the BBS")
-	write(func(tx *store.Tx) error { return store.Apps.Delete(tx, app.GUID) })
+	say("db", map[string]string{"service_instance_id": "db"})
+	say("db", map[string]string{"app_id": "db"}) // by an earlier cupola
+	say("db deleted while the daemon was down", map[string]string{"service_instance_id": "db deleted while the daemon was down"})
+	look(app.GUID, other.GUID, "of the BBS", "db")
+	write(func(tx *store.Tx) error {
+		return errors.Join(store.Apps.Delete(tx, app.GUID), store.DataInstances.Delete(tx, "db"))
+	})
 	look(other.GUID, "of the BBS")
 	say(app.GUID, nil) // an instance that ends
 	look(other.GUID, "of the BBS")

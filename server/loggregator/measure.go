@@ -2,6 +2,7 @@ package loggregator
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -16,16 +17,24 @@ const measureInterval = 15 * time.Second
 
 // Measure keeps what containers use in the log cache, until ctx ends.
 func (s *Stream) Measure(ctx context.Context, measure func() []cell.Measured) error {
+	return s.EachMeasure(ctx, func(_ context.Context, now time.Time) error {
+		for _, m := range measure() {
+			if m.Log.GUID != "" {
+				s.gauge(m, now)
+			}
+		}
+		return nil
+	})
+}
+
+// EachMeasure calls measure as often as containers are measured, until ctx ends. An error is logged.
+func (s *Stream) EachMeasure(ctx context.Context, measure func(ctx context.Context, now time.Time) error) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	<-timer.C
 	for {
-		now := time.Now()
-		for _, m := range measure() {
-			if m.Log.GUID == "" {
-				continue
-			}
-			s.gauge(m, now)
+		if err := measure(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			s.Log.Warn("metrics were not measured", "err", err)
 		}
 		// At the same seconds each time, which takes less room on the disk.
 		timer.Reset(time.Until(time.Now().Truncate(measureInterval).Add(measureInterval)))
@@ -52,9 +61,19 @@ func (s *Stream) gauge(m cell.Measured, now time.Time) {
 	s.record(&e)
 }
 
+// Gauge keeps what was measured of a service instance.
+func (s *Stream) Gauge(e logcache.Envelope) {
+	tags := fromCell.tags()
+	maps.Copy(tags, e.Tags)
+	e.Tags = tags
+	s.keep(e)
+	s.record(&e)
+}
+
 // recorded are the gauges of which the history keeps means at coarse resolutions, and of
 // some maxima; of the others it keeps the last value.
-var recorded = map[string]history.Kind{"cpu": history.Peak, "cpu_entitlement": history.Peak, "memory": history.Peak, "disk": history.Mean, "log_rate": history.Mean}
+var recorded = map[string]history.Kind{"cpu": history.Peak, "cpu_entitlement": history.Peak, "memory": history.Peak, "disk": history.Mean, "log_rate": history.Mean,
+	"persistent_disk": history.Mean, "connections": history.Peak}
 
 // record keeps gauges in the history.
 func (s *Stream) record(e *logcache.Envelope) {

@@ -36,6 +36,9 @@ type Stream struct {
 	routed instanceTags
 	served requests
 
+	// Scrub returns the text of a line without what is secret in a service instance's; it is set before the first line.
+	Scrub func(sourceID string, text []byte) []byte
+
 	// InstanceTags returns the tags of an instance that runs; nil for none. It is set
 	// before the first request.
 	InstanceTags func(instanceGUID string) map[string]string
@@ -82,14 +85,18 @@ func (s *Stream) Line(l lrp.LogLine) {
 	tags := l.Target.Tags
 	switch {
 	case tags == nil: // of the platform, not of a container
-		tags = s.appTags(fromCell, l.Target.GUID)
+		tags = s.sourceTags(fromCell, l.Target.GUID)
 		tags[tagSource] = l.Target.Source
 	case tags[tagOrigin] == "" || tags[tagSource] != l.Target.Source:
 		tags = fromCell.tags()
 		maps.Copy(tags, l.Target.Tags)
 		tags[tagSource] = l.Target.Source
 	}
-	s.take(logcache.Envelope{Timestamp: l.At, SourceID: l.Target.GUID, InstanceID: l.Target.Instance, Tags: tags, Payload: l.Text, Err: l.Err})
+	text := l.Text
+	if s.Scrub != nil {
+		text = s.Scrub(l.Target.GUID, text)
+	}
+	s.take(logcache.Envelope{Timestamp: l.At, SourceID: l.Target.GUID, InstanceID: l.Target.Instance, Tags: tags, Payload: text, Err: l.Err})
 }
 
 // API says in an app's log what the API did to it.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync"
 
+	"cupola/server/databroker"
 	"cupola/store"
 )
 
@@ -78,6 +79,24 @@ func (t *instanceTags) of(instanceGUID string, given map[string]string) map[stri
 		t.known = map[string]routed{}
 	}
 	t.known[instanceGUID] = routed{cell: given, router: tags}
+	return tags
+}
+
+// sourceTags are the tags of a component's line about an app or a service instance.
+func (s *Stream) sourceTags(c component, guid string) map[string]string {
+	var instance map[string]string
+	err := s.Store.Read(context.Background(), func(tx *store.Tx) error {
+		_, err := store.DataInstances.Get(tx, guid)
+		if err == nil {
+			instance, err = databroker.LogTags(tx, guid)
+		}
+		return err
+	})
+	if err != nil || instance == nil {
+		return s.appTags(c, guid)
+	}
+	tags := c.tags()
+	maps.Copy(tags, instance)
 	return tags
 }
 

@@ -1,6 +1,7 @@
 package loggregator
 
 import (
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -131,5 +132,26 @@ func TestARenameChangesTheTags(t *testing.T) {
 	s.API("app-1", "x")
 	if e := s.last(t, logcache.Log); e.Tags["app_name"] != "store" {
 		t.Errorf("the API says %q", e.Tags["app_name"])
+	}
+}
+
+// What the platform says of a service instance has its tags, and no app's.
+func TestTagsOfAServiceInstance(t *testing.T) {
+	s, _ := speaking(t)
+	err := s.Store.Write(t.Context(), func(tx *store.Tx) error {
+		db := &cf.DataInstance{Resource: cf.Resource{GUID: "app-1-db"}, Service: "postgres", Plan: "small", State: cf.DataReady}
+		i := &cf.ServiceInstance{Resource: db.Resource, Name: "notes", Type: cf.UserProvided, SpaceGUID: "space-1"}
+		return errors.Join(store.DataInstances.Insert(tx, db), store.ServiceInstances.Insert(tx, i))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Scrub = func(guid string, text []byte) []byte { return []byte(guid + " says " + string(text)) }
+	s.Line(lrp.LogLine{Target: lrp.LogTarget{GUID: "app-1-db", Source: "CELL", Instance: "0"}, At: time.Now(), Text: []byte("x")})
+	all := s.Cache.Read(logcache.Query{SourceID: "app-1-db"})
+	want := map[string]string{"service_instance_id": "app-1-db", "service_instance_name": "notes", "space_id": "space-1", "space_name": "s", "organization_id": "org-1", "organization_name": "o",
+		"deployment": "cf", "index": "0", "ip": "127.0.0.1", "origin": "rep", "job": "diego-cell", "source_type": "CELL"}
+	if len(all) != 1 || string(all[0].Payload) != "app-1-db says x" || !maps.Equal(all[0].Tags, want) {
+		t.Errorf("got %+v", all)
 	}
 }

@@ -127,7 +127,9 @@ func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
 	x := l.Executor
 	if len(x.DataServices) > 0 {
 		l.DataBroker, err = databroker.Open(ctx, databroker.Config{Store: x.Store, Services: x.DataServices, Pull: l.pullImage, Volumes: x.Volumes,
-			Attach: x.Cell.Attach, Containers: x.Cell.Containers, Trust: x.Identities.Certificate, Content: x.Dir.ServiceContents(), HasFile: x.Stacks.HasServiceFile, Temp: l.unnamedFile, Log: x.Log})
+			Attach: x.Cell.Attach, Containers: x.Cell.Containers, Trust: x.Identities.Certificate, Content: x.Dir.ServiceContents(), HasFile: x.Stacks.HasServiceFile, Temp: l.unnamedFile,
+			Connections: x.Cell.Connections, Gauge: x.Logs.Gauge, Dashboard: x.ServiceDashboard, Log: x.Log})
+		x.Logs.Scrub = l.DataBroker.Scrub
 		offer := x.Stacks.Offered
 		x.Stacks.Offered = func() { offer(); l.DataBroker.Refresh(context.WithoutCancel(ctx)) }
 	}
@@ -191,6 +193,9 @@ func (l *Loops) Start(live context.Context, group *fault.Group) {
 	group.Go(fault.Loop(live, "reach", l.Reach.Run))
 	group.Go(fault.Loop(live, "broker", l.Brokers.Run))
 	l.DataBroker.Start(live, group)
+	if l.DataBroker != nil {
+		group.Go(fault.Loop(live, "measure", adopted(func(ctx context.Context) error { return l.Executor.Logs.EachMeasure(ctx, l.DataBroker.Measure) })))
+	}
 	group.Go(fault.Loop(live, "databackup", adopted(l.Backups.Run)))
 	group.Go(fault.Loop(live, "routes", l.Ingress.Run))
 	group.Go(fault.Loop(live, "sleep", adopted(l.Sleep.Run)))

@@ -27,7 +27,7 @@ const (
 // entry is a source in an index.
 type entry struct {
 	source     string
-	app        bool
+	owned      bool
 	at, length uint64
 }
 
@@ -46,7 +46,7 @@ func encodeBlock(all []chunk) []byte {
 		}
 		e := &index[len(index)-1]
 		b = appendTrack(b, t, all[:n])
-		e.app, e.length = e.app || t.Tags["app_id"] == t.Source, uint64(len(b))-e.at
+		e.owned, e.length = e.owned || t.owned(), uint64(len(b))-e.at
 		all = all[n:]
 	}
 	at := uint64(len(b))
@@ -55,11 +55,11 @@ func encodeBlock(all []chunk) []byte {
 		b = record.Append(b, blockIndex, func(b []byte) []byte {
 			for _, e := range some {
 				b = record.AppendText(b, e.source)
-				var app byte
-				if e.app {
-					app = 1
+				var owned byte
+				if e.owned {
+					owned = 1
 				}
-				b = binary.AppendUvarint(binary.AppendUvarint(append(b, app), e.at), e.length)
+				b = binary.AppendUvarint(binary.AppendUvarint(append(b, owned), e.at), e.length)
 			}
 			return b
 		})
@@ -125,7 +125,7 @@ func cutEntry(b []byte) (e entry, rest []byte, err error) {
 	if err != nil || len(b) == 0 || len(source) == 0 {
 		return e, nil, record.ErrInvalid
 	}
-	e.source, e.app = string(source), b[0] != 0
+	e.source, e.owned = string(source), b[0] != 0
 	if e.at, b, err = record.CutNumber(b[1:]); err == nil {
 		e.length, b, err = record.CutNumber(b)
 	}

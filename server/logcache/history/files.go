@@ -356,7 +356,7 @@ func (s *Store) loadBlock(l *level, b block) {
 		return
 	}
 	for _, e := range index {
-		s.know(e.source, e.app)
+		s.know(e.source, e.owned)
 	}
 	l.blocks = append(l.blocks, b)
 }

@@ -29,9 +29,14 @@ const (
 
 // Origin is whose metrics they are.
 type Origin struct {
-	Source   string            // an app's GUID
+	Source   string            // the GUID of an app or a service instance
 	Instance string            // its index; "": the app
 	Tags     map[string]string // not to be changed after Append
+}
+
+// owned reports whether the source is an app or a service instance of Cloud Controller, as the tags say.
+func (o Origin) owned() bool {
+	return o.Tags["app_id"] == o.Source || o.Tags["service_instance_id"] == o.Source
 }
 
 // Point is a value by its name.
@@ -50,7 +55,7 @@ type Store struct {
 	tracks  map[string]*track // by Origin.key
 	count   map[string]int    // series in memory, by source
 	series  int               // all of them
-	known   map[string]bool   // sources; those of which a track has app_id are true
+	known   map[string]bool   // sources; those of which a track is owned are true
 	deleted []string          // sources whose blocks are to be cleaned by Run
 	full    bool              // the limit of series was reached, and the log says so
 	lossy   bool              // windows were lost, and the log says so
@@ -146,11 +151,11 @@ func (s *Store) seriesOf(t *track, name string, kind Kind) *series {
 	t.series = append(t.series, m)
 	s.series++
 	s.count[t.Source]++
-	s.know(t.Source, t.Tags["app_id"] == t.Source)
+	s.know(t.Source, t.owned())
 	return m
 }
 
-func (s *Store) know(source string, app bool) { s.known[source] = s.known[source] || app }
+func (s *Store) know(source string, owned bool) { s.known[source] = s.known[source] || owned }
 
 // put adds samples of one time to a level, and to what the next one makes of them.
 func (s *Store) put(k int, t *track, at int64, values []value) {
@@ -380,7 +385,7 @@ func (s *Store) drop(source string) {
 	}
 }
 
-// Sources are those that there are metrics of; of apps of Cloud Controller it is true.
+// Sources are those that there are metrics of; of apps and service instances of Cloud Controller it is true.
 func (s *Store) Sources() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ type metricMeta struct {
 	Unit string `json:"unit"`
 }
 
-// metrics are the metrics of apps.
+// metrics are the metrics of apps and service instances.
 var metrics = map[string]metricMeta{
 	"cpu":                           {"gauge", "CPU time that the instance uses, in percent of one processor.", "percentage"},
 	"cpu_entitlement":               {"gauge", "CPU time that the instance uses, in percent of what it is entitled to.", "percentage"},
@@ -22,6 +22,9 @@ var metrics = map[string]metricMeta{
 	"memory_quota":                  {"gauge", "Memory limit of the instance.", "bytes"},
 	"disk":                          {"gauge", "Disk space that the instance uses.", "bytes"},
 	"disk_quota":                    {"gauge", "Disk limit of the instance.", "bytes"},
+	"persistent_disk":               {"gauge", "Disk space that the service instance uses of its volume.", "bytes"},
+	"persistent_disk_quota":         {"gauge", "Size of the service instance's volume.", "bytes"},
+	"connections":                   {"gauge", "TCP connections from clients to the service instance.", ""},
 	"log_rate":                      {"gauge", "Log output of the instance in a second.", "B/s"},
 	"log_rate_limit":                {"gauge", "Limit of the log output in a second; -1 is none.", "B/s"},
 	"absolute_usage":                {"gauge", "CPU time that the instance has used.", "nanoseconds"},
