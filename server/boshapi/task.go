@@ -2,6 +2,7 @@ package boshapi
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,13 +23,31 @@ var described = map[director.Kind]string{
 	director.ExportRelease: "export release",
 }
 
-func viewTask(t *cf.BOSHTask) doc {
+func viewTask(t *cf.BOSHTask) (doc, error) {
 	ended := t.EndedAt
 	if ended.IsZero() {
 		ended = t.CreatedAt
 	}
-	return doc{"id": t.Number, "state": t.State, "description": cmp.Or(described[director.Kind(t.Kind)], t.Kind), "timestamp": ended.Unix(), "started_at": seconds(t.StartedAt),
-		"result": t.Result, "user": t.User, "deployment": t.DeploymentName, "context_id": ""}
+	state, result, err := outcome(t)
+	return doc{"id": t.Number, "state": state, "description": cmp.Or(described[director.Kind(t.Kind)], t.Kind), "timestamp": ended.Unix(), "started_at": seconds(t.StartedAt),
+		"result": result, "user": t.User, "deployment": t.DeploymentName, "context_id": ""}, err
+}
+
+// outcome is a task's state and result. An errand that ended with an exit code is done, whatever the code is: only
+// then does the CLI ask for what it wrote.
+func outcome(t *cf.BOSHTask) (cf.BOSHTaskState, string, error) {
+	exited, err := director.Exited(t)
+	if err != nil || !exited {
+		return t.State, t.Result, err
+	}
+	ran, err := director.ErrandResults(t)
+	failed := 0
+	for _, r := range ran {
+		if r.ExitCode != 0 {
+			failed++
+		}
+	}
+	return cf.BOSHDone, fmt.Sprintf("%d succeeded, %d errored, 0 canceled", len(ran)-failed, failed), err
 }
 
 // seconds is a time since 1970; null for none.
@@ -62,11 +81,16 @@ func listTasks(c *call) (*answer, error) {
 		return ok([]doc{}) // no task has one
 	}
 	rows, err := store.BOSHTasks.Matching(c.tx, q)
-	all := []doc{}
-	for _, t := range rows {
-		all = append(all, viewTask(t))
+	if err != nil {
+		return nil, err
 	}
-	return &answer{body: all}, err
+	all := make([]doc, len(rows))
+	for n, t := range rows {
+		if all[n], err = viewTask(t); err != nil {
+			return nil, err
+		}
+	}
+	return ok(all)
 }
 
 // task is that of {id}.
@@ -85,7 +109,11 @@ func showTask(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ok(viewTask(t))
+	view, err := viewTask(t)
+	if err != nil {
+		return nil, err
+	}
+	return ok(view)
 }
 
 func cancelTask(c *call) (*answer, error) {

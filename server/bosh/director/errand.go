@@ -77,6 +77,15 @@ func ErrandResults(t *cf.BOSHTask) ([]ErrandResult, error) {
 	return p.Ran, err
 }
 
+// Exited reports whether a task failed by nothing but the exit codes of the errands that it ran.
+func Exited(t *cf.BOSHTask) (bool, error) {
+	if t.State != cf.BOSHError || Kind(t.Kind) != RunErrand || len(t.Plan) == 0 {
+		return false, nil
+	}
+	p, err := decodePlan(t.Plan)
+	return p.Exited, err
+}
+
 func resultOf(i *item, c cf.BOSHCall) ErrandResult {
 	r := ErrandResult{Instance: fmt.Sprintf("%s/%d", i.Group, i.Index), GUID: i.GUID, Job: c.Job, Process: c.Process, Call: c.GUID, Reason: c.Reason}
 	if c.State == cf.BOSHFailed {
@@ -115,12 +124,42 @@ func (s *step) errands() {
 	switch {
 	case open:
 	case s.failed():
-		s.end(cf.BOSHError, s.failure())
+		s.endFailed()
 	case s.Plan.runsErrand() && !slices.ContainsFunc(s.all, s.named):
 		s.end(cf.BOSHError, fmt.Sprintf("Errand '%s' did not run: no instance that has it is running", cmp.Or(s.Plan.ErrandJob, s.Plan.Errand)))
 	default:
 		s.end(cf.BOSHDone, s.Plan.Result)
 	}
+}
+
+// endFailed ends a task some of whose errands failed.
+func (s *step) endFailed() {
+	s.Plan.Exited = s.exited()
+	if err := s.savePlan(); err != nil {
+		s.end(cf.BOSHError, err.Error())
+		return
+	}
+	s.end(cf.BOSHError, s.failure())
+}
+
+// exited reports whether each failure of the task is that of an errand that ended with an exit code.
+func (s *step) exited() bool {
+	failures := len(s.Plan.Faults)
+	for _, i := range s.all {
+		if i.TaskGUID == s.Task.GUID && i.Failure != "" {
+			failures++
+		}
+	}
+	failed := map[string]bool{}
+	for _, r := range s.Plan.Ran {
+		if r.ExitCode < 0 {
+			return false
+		}
+		if r.ExitCode > 0 {
+			failed[r.GUID] = true
+		}
+	}
+	return len(failed) == failures
 }
 
 // runsErrand reports whether the task runs an errand that somebody asked for.

@@ -39,6 +39,8 @@ type taskPlan struct {
 	// failed, or why a disk was not replaced.
 	Ran    []ErrandResult `json:",omitempty"`
 	Faults []string       `json:",omitempty"`
+	// Exited says that the task failed by nothing but the exit codes of errands.
+	Exited bool `json:",omitempty"`
 	// WhenChanged leaves it out where it ran well as it is.
 	WhenChanged bool `json:",omitempty"`
 	// KeepAlive leaves its ephemeral disks to its next run.

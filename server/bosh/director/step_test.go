@@ -403,6 +403,9 @@ func TestErrandOfAJob(t *testing.T) {
 	if ran, err := ErrandResults(&f.task); err != nil || len(ran) != 2 || ran[0].ExitCode != 0 || ran[1].Instance != "nats/1" || ran[1].ExitCode != 1 || ran[1].Reason == "" {
 		t.Errorf("got %+v, %v", ran, err)
 	}
+	if exited, err := Exited(&f.task); err != nil || !exited {
+		t.Errorf("got %v, %v of a script that exited with 1", exited, err)
+	}
 	clear(f.bad)
 	if got := run(taskPlan{WhenChanged: true}); !strings.HasPrefix(got, "started nats/1 (nats-1), nats-1 run ") || strings.Contains(got, "nats-0") {
 		t.Errorf("got %s; want it run where it failed", got)
@@ -536,5 +539,32 @@ func TestCrashingIsNotRunning(t *testing.T) {
 	w.Instances[0].RunsSince, w.Instances[0].Crashed = w.Now.Add(-300*time.Millisecond), true
 	if out := w.step(); len(out.Instances) != 1 || !strings.Contains(out.Instances[0].Failure, "is not running after update") {
 		t.Errorf("got %+v; want the update to fail", out.Instances)
+	}
+}
+
+// TestExited tells errands that exited with a code from others that failed.
+func TestExited(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		ran    []ErrandResult
+		failed []string // instances of errands
+		faults int      // of services
+		want   bool
+	}{
+		{"a code", []ErrandResult{{GUID: "a", ExitCode: 3}}, []string{"a"}, 0, true},
+		{"codes of two jobs of one instance", []ErrandResult{{GUID: "a", ExitCode: 3}, {GUID: "a", ExitCode: 1}}, []string{"a"}, 0, true},
+		{"one of two services", []ErrandResult{{GUID: "a", ExitCode: 1}, {GUID: "b"}}, nil, 1, true},
+		{"a signal", []ErrandResult{{GUID: "a", ExitCode: -1}}, []string{"a"}, 0, false},
+		{"an instance that did not run", []ErrandResult{{GUID: "a", ExitCode: 3}}, []string{"a", "b"}, 0, false},
+		{"a fault of the plan", []ErrandResult{{GUID: "a", ExitCode: 3}}, []string{"a"}, 1, false},
+	} {
+		s := &step{world: world{Task: cf.BOSHTask{Resource: cf.Resource{GUID: "t"}}, Plan: taskPlan{Ran: test.ran, Faults: make([]string, test.faults)}}}
+		for _, guid := range test.failed {
+			i := cf.BOSHInstance{Resource: cf.Resource{GUID: guid}, TaskGUID: "t", Failure: "why"}
+			s.all = append(s.all, &item{instance: instance{BOSHInstance: i}})
+		}
+		if got := s.exited(); got != test.want {
+			t.Errorf("%s: got %v", test.name, got)
+		}
 	}
 }

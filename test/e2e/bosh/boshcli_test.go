@@ -60,6 +60,8 @@ var cliCommands = []cliCommand{
 	{args: "-d hands errands", want: []string{"checks", "worker", "check"}},
 	{args: "-d hands run-errand checks", want: []string{"run 1 with this ephemeral disk", "Exit Code  0"}},
 	{args: "-d hands run-errand worker --instance worker/1 --download-logs", want: []string{"checked 1", "nothing is wrong", "1 errand(s)", "Downloading resource"}},
+	{args: "-d hands deploy hands.yml --skip-upload-releases -o exit.yml", want: []string{"Succeeded"}},
+	{args: "-d hands run-errand checks", want: []string{"run 1 with this ephemeral disk", "Exit Code  3", "Errand 'checks' completed with error (exit code 3)"}, fails: true},
 	{args: "-d hands variables", want: []string{"0 variables"}},
 	{args: "tasks --recent", want: []string{"create deployment", "run errand", "create release"}},
 	{args: "task 1 --all", want: []string{"Task 1", "done"}},
@@ -125,7 +127,8 @@ func TestBOSHCLI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"cloud.yml": "azs:\n- name: z1\n", "tags.yml": "tags:\n  owner: ops\n", "hands.yml": d.manifestOfHands(), "demo.tgz": string(text), "demo.yml": string(demo)} {
+	for name, text := range map[string]string{"cloud.yml": "azs:\n- name: z1\n", "tags.yml": "tags:\n  owner: ops\n", "hands.yml": d.manifestOfHands(), "demo.tgz": string(text), "demo.yml": string(demo),
+		"exit.yml": "- {type: replace, path: /instance_groups/name=checks/jobs/0/properties/exit, value: 3}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

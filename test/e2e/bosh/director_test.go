@@ -358,6 +358,12 @@ func (d *directorDaemon) directorChanges(t *testing.T) {
 	if names := archivedNames(t, archive); !slices.Contains(names, "./worker/run.stdout.log") {
 		t.Errorf("got %v; want the logs of the errand's instance", names)
 	}
+	d.done("POST", "/deployments", strings.Replace(d.manifestOfHands(), "exit: 0", "exit: 3", 1))
+	_, result = d.done("POST", "/deployments/hands/errands/checks/runs", `{}`) // only then does the CLI ask for what it wrote
+	if err := json.Unmarshal([]byte(result), &run); err != nil || run.Instance.Group != "checks" || run.ExitCode != 3 || !strings.HasPrefix(run.Stdout, "run 1") {
+		t.Errorf("got %s, %v of an errand that exits with 3", result, err)
+	}
+	d.done("POST", "/deployments", d.manifestOfHands())
 	if state, events, _ := d.task("POST", "/deployments", strings.Replace(d.manifestOfHands(), "/stacks", "/nothing", 1)); state != "error" || len(events) == 0 || events[len(events)-1].Error.Message == "" {
 		t.Errorf("got %s, %+v of a release that is not there; want an error at the end of the events", state, events)
 	}
