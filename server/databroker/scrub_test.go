@@ -25,11 +25,9 @@ func TestScrub(t *testing.T) {
 	svc, _, _ := known(e)
 	secret := svc.engine.(custom).secret("root")
 	s := &Service{broker: w.broker}
-	w.write(func(tx *store.Tx) error {
-		all, err := scrubbers(tx)
-		w.scrubbers.Store(&all)
-		return err
-	})
+	if err := w.loadScrubbers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ guid, line, want string }{
 		{"i1", "LOG:  hello", "LOG:  hello"},
 		{"i1", "twice " + password + " and " + password + ".", "twice *** and ***."},

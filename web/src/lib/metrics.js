@@ -41,3 +41,21 @@ export async function usage(guids, minutes = 15, o = {}) {
   fill('memory', memory, 1);
   return by;
 }
+
+/** The times of an axis that ends now, in seconds. @param {{length: number, step: number}} span */
+export function axisOf({ length, step }) {
+  const end = Math.floor(Date.now() / 15000) * 15; // whatever the step: the newest metrics are never beyond the axis
+  return Array.from({ length: length / step + 1 }, (_, n) => end - length + n * step);
+}
+
+/** Values of a series on an axis of time. */
+export function onAxis(series, times, step, scale = 1, values = times.map(() => null)) {
+  for (const [t, v] of series.values) {
+    const n = Math.round((t - times[0]) / step);
+    if (n >= 0 && n < values.length && v !== 'NaN') values[n] = Number(v) * scale;
+  }
+  return values;
+}
+
+/** A query of a gauge for an axis: a sample holds for five minutes, of longer steps it is the mean. @param {string} selector */
+export const smoothed = (selector, step) => (step > 300 ? `avg_over_time(${selector}[${step}s])` : selector);

@@ -20,9 +20,18 @@ const days = times => times.at(-1) - times[0] > 86400;
 // Steps of an axis of bytes: 1, 2 and 5 of each unit.
 const binary = [1, 1024, 1024 ** 2, 1024 ** 3].flatMap(u => [1, 2, 5, 10, 20, 50, 100, 200, 500].map(n => n * u));
 
+/** How many there are: a mean of some minutes may be between two numbers, the steps of an axis are not. @param {number} n */
+export const number = n => (Number.isInteger(n) ? String(n) : n.toFixed(1));
+
+const steps = new Map([
+  [bytes, binary],
+  [number, [1, 10, 100, 1000, 10000].flatMap(u => [u, 2 * u, 5 * u])],
+]);
+
 function options(box, series, format, sparse) {
   const grid = { stroke: css('--line'), width: 1 },
-    axis = { stroke: css('--muted'), grid, ticks: grid, font: '11px system-ui' };
+    axis = { stroke: css('--muted'), grid, ticks: grid, font: '11px system-ui' },
+    incrs = steps.get(format);
   return {
     width: box.clientWidth,
     height: 180,
@@ -31,7 +40,7 @@ function options(box, series, format, sparse) {
     scales: { y: { range: (_, min, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [
       { ...axis, values: (_, all) => all.map(t => (days(all) ? stamp(t * 1000).slice(5, 10) : clock(t * 1000).slice(0, 5))) },
-      { ...axis, size: 64, values: (_, all) => all.map(format), ...(format === bytes && { incrs: binary }) },
+      { ...axis, size: 64, values: (_, all) => all.map(format), ...(incrs && { incrs }) },
     ],
     series: [
       { value: (u, t) => (!t ? '–' : days(u.data[0]) ? stamp(t * 1000).slice(0, 16) : clock(t * 1000).slice(0, 8)) },

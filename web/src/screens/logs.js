@@ -1,4 +1,4 @@
-// An app's log: live and history, filtered by source, instance and expression.
+// The log of an app or a service instance: live and history, filtered by source, instance and expression.
 import { html, useState, useEffect, useMemo, useRef } from '../lib/html.js';
 import { Ring, follow, older } from '../lib/logs.js';
 import { place, setQuery } from '../lib/router.js';
@@ -56,7 +56,7 @@ class Filtered {
   }
 }
 
-// The ring of an app and how it changes. Renders at most some times a second, however many lines come.
+// The ring of a source and how it changes. Renders at most some times a second, however many lines come.
 function useLog(guid, at) {
   const [version, setVersion] = useState(0);
   const [state, setState] = useState({ is: 'connecting' });
@@ -87,14 +87,24 @@ function useLog(guid, at) {
   return { ring, version, state, bump: () => setVersion(v => v + 1) };
 }
 
-/** The tab Logs. */
+/** The tab Logs of an app. */
 export default function Logs({ app }) {
+  const lines = { follow: `cf logs ${quoted(app.name)}`, recent: `cf logs ${quoted(app.name)} --recent` };
+  return html`<${Log} of=${app} lines=${lines} silent="The app has said nothing yet." />`;
+}
+
+/**
+ * A log with its filters.
+ * @param {{of: {guid: string, name: string}, lines: {follow: string, recent: string}, silent: string}} p
+ *   of is the source; lines are the commands that do the same; silent says that there is no line yet
+ */
+export function Log({ of, lines: same, silent }) {
   const query = place.value.query;
   const text = query.get('q') ?? '',
     instance = query.get('instance') ?? '',
     at = query.get('at');
   const hidden = query.has('hide') ? query.get('hide').split(',').filter(Boolean) : hiddenKept.value;
-  const { ring, version, state, bump } = useLog(app.guid, at);
+  const { ring, version, state, bump } = useLog(of.guid, at);
   const [following, setFollowing] = useState(!at);
   const [before, setBefore] = useState({}); // the first line before older ones were put above it
   const paused = useRef(null);
@@ -117,7 +127,7 @@ export default function Logs({ app }) {
   };
   const more = async () => {
     const first = ring.lines[0];
-    const found = ring.without(await older(app.guid, first?.stamp));
+    const found = ring.without(await older(of.guid, first?.stamp));
     setFollowing(false);
     setBefore({ seq: first?.seq, none: !found.length });
     ring.unshift(found);
@@ -160,12 +170,15 @@ export default function Logs({ app }) {
             `,
           )}
         </div>
-        <label class="check">
-          Instance <select value=${instance} onChange=${e => setQuery({ instance: e.currentTarget.value })}>
-            <option value="">all</option>
-            ${instances.map(i => html`<option key=${i} value=${i}>${i}</option>`)}
-          </select>
-        </label>
+        ${(instances.length > 0 || instance) &&
+        html`
+          <label class="check">
+            Instance <select value=${instance} onChange=${e => setQuery({ instance: e.currentTarget.value })}>
+              <option value="">all</option>
+              ${instances.map(i => html`<option key=${i} value=${i}>${i}</option>`)}
+            </select>
+          </label>
+        `}
         <${Check}
           label="Wrap"
           checked=${wrap.value}
@@ -189,14 +202,14 @@ export default function Logs({ app }) {
           html`
             <${Button} run=${more} disabled=${before.none} title="Load older lines">${before.none ? 'No older lines' : 'Older'}<//>
           `}
-          <button type="button" onClick=${() => download(app, lines)}>Download</button>
+          <button type="button" onClick=${() => download(of, lines)}>Download</button>
           <${Copy} run=${link} title=${marked ? 'To the line that is marked' : 'To the last line'} />
           <${Commands}
-            of=${'the log of ' + app.name}
+            of=${'the log of ' + of.name}
             lines=${[
-              [following ? 'Pause' : 'Follow', `cf logs ${quoted(app.name)}`],
-              ring.lines.length > 0 && ['Older', `cf logs ${quoted(app.name)} --recent`],
-              ['Download', `cf logs ${quoted(app.name)} --recent > app.log`],
+              [following ? 'Pause' : 'Follow', same.follow],
+              ring.lines.length > 0 && ['Older', same.recent],
+              ['Download', same.recent + ' > ' + fileOf(of)],
             ]}
           />
         </div>
@@ -216,18 +229,20 @@ export default function Logs({ app }) {
         at=${at}
         onAt=${stamp => setQuery({ at: stamp === at ? null : stamp })}
         until=${before.seq}
-        label=${'Log of ' + app.name}
+        label=${'Log of ' + of.name}
       />
-      ${!ring.lines.length && state.is === 'live' && html`<p class="muted">The app has said nothing yet.</p>`}
-      <${Lines} lines=${[`cf logs ${quoted(app.name)}`, `cf logs ${quoted(app.name)} --recent`]} />
+      ${!ring.lines.length && state.is === 'live' && html`<p class="muted">${silent}</p>`}
+      <${Lines} lines=${[same.follow, same.recent]} />
     </div>
   `;
 }
 
+const fileOf = of => of.name.replace(/[^\w.-]+/g, '_') + '.log';
+
 // The lines as they are shown, as a text file.
-function download(app, lines) {
+function download(of, lines) {
   const text = lines.map(l => `${new Date(l.time).toISOString()} [${l.type}/${l.instance}] ${l.err ? 'ERR' : 'OUT'} ${l.text}\n`);
-  save(app.name.replace(/[^\w.-]+/g, '_') + '.log', text, 'text/plain');
+  save(fileOf(of), text, 'text/plain');
 }
 
 // Copies a link to what is shown now: the filters, and a line.

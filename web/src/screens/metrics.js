@@ -2,36 +2,17 @@
 import { html } from '../lib/html.js';
 import { get } from '../lib/api.js';
 import { useResource, useEvery } from '../lib/resource.js';
-import { range, sources } from '../lib/metrics.js';
-import { place, setQuery } from '../lib/router.js';
+import { range, sources, axisOf, onAxis, smoothed } from '../lib/metrics.js';
 import { bytes, percent, quoted, count } from '../lib/format.js';
 import { Problem, Skeleton, Lines, Empty } from '../parts/basic.js';
 import { Chart } from '../parts/chart.js';
+import { Spans, useSpan } from '../parts/spans.js';
 
-const spans = {
-  '15m': [900, 15],
-  '1h': [3600, 30],
-  '6h': [21600, 120],
-  '24h': [86400, 600],
-  '7d': [604800, 3600],
-  '30d': [2592000, 10800],
-};
 const long = 86400; // spans whose requests are read from counters: there are too many to read each
-
-// Values of a series on an axis of time.
-function onAxis(series, times, step, scale = 1, values = times.map(() => null)) {
-  for (const [t, v] of series.values) {
-    const n = Math.round((t - times[0]) / step);
-    if (n >= 0 && n < values.length && v !== 'NaN') values[n] = Number(v) * scale;
-  }
-  return values;
-}
 
 // Series of a gauge by instance, on one axis of time.
 async function gauge(app, name, scale, times, step, signal) {
-  const selector = `${name}{${sources([app.guid])}}`;
-  const query = step > 300 ? `avg_over_time(${selector}[${step}s])` : selector; // a sample holds for five minutes
-  const found = await range(query, times[0], times.at(-1), step, { signal });
+  const found = await range(smoothed(`${name}{${sources([app.guid])}}`, step), times[0], times.at(-1), step, { signal });
   const by = new Map();
   for (const s of found) {
     const label = `${s.metric.process_type ?? 'web'}/${s.metric.instance_id}`;
@@ -113,9 +94,8 @@ function binned(requests, times, step) {
 }
 
 async function load(app, span, signal) {
-  const [length, step] = spans[span];
-  const end = Math.floor(Date.now() / 15000) * 15; // now, whatever the step: the newest metrics are never beyond the axis
-  const times = Array.from({ length: length / step + 1 }, (_, n) => end - length + n * step);
+  const { length, step } = span,
+    times = axisOf(span);
   const [cpu, memory, disk, requests] = await Promise.all([
     gauge(app, 'cpu', 0.01, times, step, signal),
     gauge(app, 'memory', 1, times, step, signal),
@@ -132,23 +112,15 @@ const rate = n => (n >= 10 ? Math.round(n) : n.toFixed(n && n < 1 ? 2 : 1)) + '/
 
 /** The tab Metrics. */
 export default function Metrics({ app }) {
-  const span = spans[place.value.query.get('span')] ? place.value.query.get('span') : '15m';
-  const data = useResource(signal => load(app, span, signal), [app.guid, span]);
-  useEvery(spans[span][1] * 1000, data.reload, [app.guid, span]);
+  const span = useSpan();
+  const data = useResource(signal => load(app, span, signal), [app.guid, span.name]);
+  useEvery(span.step * 1000, data.reload, [app.guid, span.name]);
   const d = data.data;
   const requests = d?.requests;
   const nothing = d && !d.cpu.length && !requests.some;
   return html`
     <div class="toolbar">
-      <div class="chips" role="group" aria-label="Time">
-        ${Object.keys(spans).map(
-          s => html`
-            <button key=${s} type="button" aria-pressed=${s === span} onClick=${() => setQuery({ span: s === '15m' ? null : s })}>
-              ${s}
-            </button>
-          `,
-        )}
-      </div>
+      <${Spans} />
       ${requests?.overall &&
       html`
         <span class="muted">

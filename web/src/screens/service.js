@@ -1,5 +1,5 @@
 // One service instance: its last operation, bindings, keys, credentials, and what can be done with it.
-import { html, useEffect } from '../lib/html.js';
+import { html, useState, useEffect } from '../lib/html.js';
 import { get, list, act } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
 import { Link, go } from '../lib/router.js';
@@ -8,14 +8,16 @@ import { quoted, bytes } from '../lib/format.js';
 import { mayIn, readsMachine } from '../lib/roles.js';
 import { Head, State, Time, Problem, Skeleton, Section, Lines, Icon, Button } from '../parts/basic.js';
 import { Table } from '../parts/table.js';
+import { Tabs } from '../parts/tabs.js';
 import { Secrets } from '../parts/secret.js';
 import { open, confirm } from '../parts/dialog.js';
 import { announce } from '../parts/live.js';
 import { operation, price } from './services.js';
 import { UpdateUserProvided } from './newservice.js';
 import { Bind, Key, Share, Update } from './serviceactions.js';
-import { Backups, builtIn } from './servicebackups.js';
+import { Backups, useBackups, builtIn } from './servicebackups.js';
 import { Mails, takesMails } from './servicemails.js';
+import { Server, Usage, hasServer } from './servicedashboard.js';
 
 async function load(guid, signal) {
   const instance = await get(`/v3/service_instances/${guid}?fields[space]=guid,name&fields[space.organization]=guid,name`, { signal });
@@ -67,8 +69,8 @@ const concerns = guid => c =>
   c.kind === 'service_plan' ||
   c.kind === 'role';
 
-/** The screen /services/instances/GUID. */
-export default function Service({ params: { guid } }) {
+/** The screen /services/instances/GUID/TAB. */
+export default function Service({ params: { guid, tab = '' } }) {
   const of = useResource(signal => load(guid, signal), [guid], concerns(guid));
   const i = of.data?.instance;
   useEffect(() => {
@@ -80,6 +82,8 @@ export default function Service({ params: { guid } }) {
   if (!of.data)
     return of.error ? html`<${Head} title="Service instance" /><${Problem} error=${of.error} />` : html`<${Skeleton} rows=${6} />`;
   const { space, org, plan, offering } = of.data;
+  const logged = builtIn(offering) && hasServer(offering);
+  const to = (slug, title) => ({ to: `/services/instances/${guid}${slug && '/' + slug}`, title, on: tab === slug });
   const failed = i.last_operation?.state === 'failed';
   return html`
     <div class="crumbs"><${Link} to="/services">Services<//> / ${org?.name} / ${space?.name}</div>
@@ -106,12 +110,46 @@ export default function Service({ params: { guid } }) {
         </span>
       </div>
     `}
-    <${Facts} of=${of.data} offering=${offering} plan=${plan} />
-    <${Bindings} of=${of.data} reload=${of.reload} />
-    ${i.type === 'managed' && html`<${Keys} of=${of.data} reload=${of.reload} /><${Shared} of=${of.data} reload=${of.reload} />`}
-    ${takesMails(offering) && of.data.may.credentials && html`<${Mails} of=${of.data} />`}
-    ${builtIn(offering) && html`<${Backups} of=${of.data} reload=${of.reload} />`}
+    ${logged && html`<${Tabs} label="Service instance" tabs=${[to('', 'Overview'), to('log', 'Log')]} />`}
+    ${tab === ''
+      ? html`<${Overview} of=${of.data} reload=${of.reload} />`
+      : logged && tab === 'log'
+        ? html`<${ServiceLog} key=${i.guid} instance=${i} />`
+        : html`<${Problem} error=${new Error('There is no such tab.')} />`}
+  `;
+}
+
+function Overview({ of, reload }) {
+  const { instance: i, plan, offering } = of;
+  const backups = useBackups(i.guid, offering);
+  return html`
+    <${Facts} of=${of} offering=${offering} plan=${plan} backups=${backups.data} />
+    ${builtIn(offering) && html`<${Usage} of=${of} />`}
+    <${Bindings} of=${of} reload=${reload} />
+    ${i.type === 'managed' && html`<${Keys} of=${of} reload=${reload} /><${Shared} of=${of} reload=${reload} />`}
+    ${takesMails(offering) && of.may.credentials && html`<${Mails} of=${of} />`}
+    ${builtIn(offering) && html`<${Backups} of=${of} all=${backups} reload=${reload} />`}
     <${Lines} lines=${[`cf service ${quoted(i.name)}`, `cf curl /v3/service_instances/${i.guid}`]} />
+  `;
+}
+
+// The log of the server. What shows it is loaded when it is asked for.
+function ServiceLog({ instance: i }) {
+  const [part, setPart] = useState({});
+  useEffect(() => {
+    import('./logs.js').then(
+      m => setPart({ Log: m.Log }),
+      error => setPart({ error }),
+    );
+  }, []);
+  if (!part.Log) return html`<${Problem} error=${part.error} />`;
+  const name = quoted(i.name);
+  return html`
+    <${part.Log}
+      of=${i}
+      lines=${{ follow: `cf tail ${name} --follow`, recent: `cf tail ${name}` }}
+      silent="The server has said nothing yet."
+    />
   `;
 }
 
@@ -122,14 +160,16 @@ function DataSize({ guid }) {
   return found && html`<div><dt>Data on disk</dt><dd>${bytes(found.UsedBytes)}</dd></div>`;
 }
 
-function Facts({ of, offering, plan }) {
+function Facts({ of, offering, plan, backups }) {
   const { instance: i, may } = of;
   return html`
     <dl class="facts">
       <div><dt>Offering</dt><dd>${offering ? offering.name : i.type === 'user-provided' ? 'user-provided' : '–'}</dd></div>
       ${plan && html`<div><dt>Plan</dt><dd>${plan.name} <span class="muted">${price(plan)}</span></dd></div>`}
       ${i.tags?.length > 0 && html`<div><dt>Tags</dt><dd>${i.tags.join(', ')}</dd></div>`}
+      ${builtIn(offering) && html`<${Server} of=${of} backups=${backups} />`}
       ${i.dashboard_url?.startsWith('http') &&
+      !builtIn(offering) &&
       html`<div><dt>Dashboard</dt><dd><a href=${i.dashboard_url} target="_blank" rel="noreferrer">Open</a></dd></div>`}
       ${i.syslog_drain_url && html`<div><dt>Syslog drain</dt><dd class="mono">${i.syslog_drain_url}</dd></div>`}
       ${i.route_service_url && html`<div><dt>Route service</dt><dd class="mono">${i.route_service_url}</dd></div>`}

@@ -14,15 +14,19 @@ export const builtIn = offering => Boolean(offering?.broker_catalog?.id.startsWi
 
 const reasons = { requested: 'requested', before_restore: 'before a restore' };
 
-/** The section of the screen; of is what the screen has loaded. */
-export function Backups({ of, reload }) {
+/** The backups of a service instance, the newest first; none of one without them. */
+export const useBackups = (guid, offering) =>
+  useResource(
+    async signal =>
+      builtIn(offering) ? (await list(`/v1/service_instances/${guid}/backups?order_by=-created_at`, { signal })).resources : [],
+    [guid],
+    c => c.kind === 'service_instance' && (c.guid === guid || c.guid === '*'),
+  );
+
+/** The section of the screen; of is what the screen has loaded, all what useBackups gives. */
+export function Backups({ of, all, reload }) {
   const { instance: i, may } = of,
     path = `/v1/service_instances/${i.guid}`;
-  const all = useResource(
-    signal => list(path + '/backups?order_by=-created_at', { signal }),
-    [i.guid],
-    c => c.kind === 'service_instance' && (c.guid === i.guid || c.guid === '*'),
-  );
   const again = () => Promise.all([all.reload(), reload()]);
   const make = async () => {
     try {
@@ -44,7 +48,7 @@ export function Backups({ of, reload }) {
         await all.reload();
       },
     });
-  const backups = all.data?.resources,
+  const backups = all.data,
     lines = [`cupola services backups ${quoted(i.name)}`, may.edit && `cupola services backup ${quoted(i.name)}`].filter(Boolean);
   return html`
     <${Section} title="Backups" actions=${may.edit && html`<${Button} run=${make}>Back up now<//>`}>
