@@ -3,6 +3,7 @@ package tree
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -42,23 +43,48 @@ func (e *expansion) copy(n *yaml.Node, depth int) (*yaml.Node, error) {
 	case yaml.SequenceNode:
 		return e.sequence(n, depth)
 	}
-	return e.scalar(n), nil
+	return e.scalar(n)
 }
 
 // scalar copies a value. A plain one may be a boolean of YAML 1.1; a text that
 // looks like one is quoted.
-func (e *expansion) scalar(n *yaml.Node) *yaml.Node {
+func (e *expansion) scalar(n *yaml.Node) (*yaml.Node, error) {
 	s := &yaml.Node{Kind: yaml.ScalarNode, Tag: n.Tag, Value: n.Value, Style: n.Style &^ yaml.TaggedStyle, Line: n.Line, Column: n.Column}
+	tagged := n.Style&yaml.TaggedStyle != 0
+	if tagged && n.ShortTag() != "!!str" {
+		return s, asTagged(s)
+	}
 	value, ok := booleans[n.Value]
 	if !ok || s.Style != 0 || n.ShortTag() != "!!str" {
-		return s
+		return s, nil
 	}
-	if e.booleans && n.Style&yaml.TaggedStyle == 0 {
+	if e.booleans && !tagged {
 		s.Tag, s.Value = "!!bool", value
-	} else if n.Style&yaml.TaggedStyle != 0 {
+	} else if tagged {
 		s.Style = yaml.DoubleQuotedStyle
 	}
-	return s
+	return s, nil
+}
+
+// asTagged makes s what its tag says, even if it is quoted: !!int "7" is a number.
+func asTagged(s *yaml.Node) error {
+	switch s.ShortTag() {
+	case "!!null", "!!bool", "!!int", "!!float":
+	default:
+		return nil
+	}
+	s.Style = 0
+	if value, ok := booleans[s.Value]; ok {
+		s.Value = value
+	}
+	var v any
+	if err := s.Decode(&v); err != nil {
+		return fmt.Errorf("line %d: %s", s.Line, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if v == nil {
+		s.Value = "null"
+	}
+	return nil
 }
 
 // booleans are those that YAML 1.1 has and YAML 1.2 has not, as the bosh CLI

@@ -22,6 +22,7 @@ var scalars = []struct {
 	{"6000000000", 6000000000, nil}, {"18446744073709551615", uint64(18446744073709551615), nil}, {"-9223372036854775808", math.MinInt64, nil},
 	{"123456789012345678901234567890", 1.2345678901234568e+29, nil},
 	{"2026-01-02", "2026-01-02", nil}, {"2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z", nil}, {"12:30", "12:30", nil}, {`"1e3"`, "1e3", nil}, {`"0777"`, "0777", nil},
+	{`!!int "7"`, 7, nil}, {"!!float '1.5'", 1.5, nil}, {"!!float 3", 3.0, 3}, {`!!bool "yes"`, true, nil}, {"!!bool off", false, nil}, {`!!null ""`, nil, nil}, {`!!str "7"`, "7", nil},
 	// The differences of docs/bosh.md: the CLI makes booleans of y and n, and the
 	// director reads texts in 6e+09, and a number in the text 1,000.
 	{"y", "y", nil}, {"n", "n", nil}, {"6000000000.0", 6e9, nil}, {"0.00001", 1e-5, nil}, {"1,000", "1,000", nil}, {".inf", ".inf", nil}, {".nan", ".nan", nil},
@@ -45,6 +46,14 @@ func TestScalarsAsBOSH(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, Sent(Value(n))); diff != "" {
 			t.Errorf("%s, sent (-want +got):\n%s", s.text, diff)
+		}
+	}
+}
+
+func TestTagThatTheValueDoesNotFit(t *testing.T) {
+	for text, want := range map[string]string{"a: !!int x": "line 1: cannot decode !!str `x` as a !!int", "\n!!bool '7'": "line 2: cannot decode !!int `7` as a !!bool"} {
+		if n, err := LoadBOSH([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, %v; want the error %q", text, Value(n), err, want)
 		}
 	}
 }
