@@ -1,6 +1,7 @@
 package create
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,25 +39,26 @@ type file struct {
 	follow   bool   // a symbolic link stands for what it leads to
 }
 
-// Open reads a release's directory, and fingerprints its jobs and packages.
-func Open(dir string) (*Directory, error) {
+// Name returns the name of the release in a directory.
+func Name(dir string) (string, error) {
 	var final struct {
 		Name      string `yaml:"name"`
 		FinalName string `yaml:"final_name"`
 	}
-	if err := readYAML(filepath.Join(dir, "config", "final.yml"), &final); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is not the directory of a release: it has no config/final.yml", dir)
-		}
+	err := readYAML(filepath.Join(dir, "config", "final.yml"), &final)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s is not the directory of a release: it has no config/final.yml", dir)
+	}
+	return cmp.Or(final.Name, final.FinalName, filepath.Base(dir)), err
+}
+
+// Open reads a release's directory, and fingerprints its jobs and packages.
+func Open(dir string) (*Directory, error) {
+	name, err := Name(dir)
+	if err != nil {
 		return nil, err
 	}
-	d := &Directory{Name: final.Name}
-	if d.Name == "" {
-		d.Name = final.FinalName
-	}
-	if d.Name == "" {
-		d.Name = filepath.Base(dir)
-	}
+	d := &Directory{Name: name}
 	sources, err := listSources(dir)
 	if err != nil {
 		return nil, err

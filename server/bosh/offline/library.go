@@ -67,12 +67,12 @@ func (l *Library) source(ctx context.Context, path string) (*source, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		d, err := create.Open(path)
+		name, err := create.Name(path)
 		if err != nil {
 			return nil, err
 		}
 		j, err := l.opened(path, filepath.Join(path, "jobs"))
-		return &source{path, d.Name, "", j}, err
+		return &source{path, name, "", j}, err
 	}
 	f, err := os.Open(path)
 	if err != nil {

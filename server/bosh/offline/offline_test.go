@@ -111,6 +111,12 @@ func render(t *testing.T, text string, f bosh.Filling, releases ...string) (map[
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	dir, tarball := demo(t)
+	// As a clone of a release has them: the packages' sources are elsewhere.
+	write(t, dir, map[string]string{
+		"packages/app/spec":      "name: app\nfiles: [app.tgz]\n",
+		"packages/app/packaging": "",
+		"packages/go/spec.lock":  "name: go\nfingerprint: 1\n",
+	})
 	content, err := os.ReadFile(tarball)
 	if err != nil {
 		t.Fatal(err)
