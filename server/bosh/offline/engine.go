@@ -100,7 +100,7 @@ func (l *Library) copied(ctx context.Context, cmd *exec.Cmd, job string) (releas
 	if err := errors.Join(err, rest); err != nil {
 		return release.Job{}, err
 	}
-	j, err := l.opened(dir, dir)
+	j, err := l.opened(dir, dir, ".")
 	if err != nil {
 		return release.Job{}, err
 	}

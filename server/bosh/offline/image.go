@@ -40,7 +40,7 @@ func (l *Library) image(ctx context.Context, of manifest.Image) (*jobs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", of.Reference, err)
 	}
-	return l.opened(of.Reference, filepath.Join(dir, jobsDir))
+	return l.opened(of.Reference, filepath.Join(dir, jobsDir), ".")
 }
 
 // localLayers gives the layers of an OCI layout, or of an archive of an image.

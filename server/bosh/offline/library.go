@@ -1,14 +1,12 @@
 package offline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"cupola/rootfs/registry"
@@ -71,7 +69,7 @@ func (l *Library) source(ctx context.Context, path string) (*source, error) {
 		if err != nil {
 			return nil, err
 		}
-		j, err := l.opened(path, filepath.Join(path, "jobs"))
+		j, err := l.opened(path, path, "jobs")
 		return &source{path, name, "", j}, err
 	}
 	f, err := os.Open(path)
@@ -86,8 +84,11 @@ func (l *Library) source(ctx context.Context, path string) (*source, error) {
 	return &source{path, m.Name, m.Version, j}, nil
 }
 
-// jobs is a directory with a directory for each job.
-type jobs struct{ root *os.Root }
+// jobs is a directory with a directory for each job, within a root that links do not leave.
+type jobs struct {
+	root   *os.Root
+	within string
+}
 
 // Open opens a file by its path in a release image.
 func (j *jobs) Open(name string) (fs.File, error) {
@@ -95,19 +96,23 @@ func (j *jobs) Open(name string) (fs.File, error) {
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	return j.root.FS().Open(path.Clean(strings.TrimPrefix(cmp.Or(within, "."), "/")))
+	return j.root.FS().Open(path.Join(j.within, within))
 }
 
 // jobsDir is where an image has the jobs of its release.
 const jobsDir = "var/vcap/jobs-src"
 
-// opened are the jobs in a directory; key is what they are read from.
-func (l *Library) opened(key, dir string) (*jobs, error) {
+// opened are the jobs in a directory within another one, which links do not leave; key is
+// what they are read from.
+func (l *Library) opened(key, dir, within string) (*jobs, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	j := &jobs{root}
+	if _, err := root.Stat(within); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	j := &jobs{root, within}
 	l.open[key] = j
 	return j, nil
 }

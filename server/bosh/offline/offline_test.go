@@ -117,6 +117,11 @@ func TestReleases(t *testing.T) {
 		"packages/app/packaging": "",
 		"packages/go/spec.lock":  "name: go\nfingerprint: 1\n",
 	})
+	// Releases share templates of jobs by links, like capi-release.
+	shared, own := filepath.Join(dir, "shared.erb"), filepath.Join(dir, "jobs/web/templates/web.conf.erb")
+	if err := errors.Join(os.Rename(own, shared), os.Symlink("../../../shared.erb", own)); err != nil {
+		t.Fatal(err)
+	}
 	content, err := os.ReadFile(tarball)
 	if err != nil {
 		t.Fatal(err)
@@ -155,6 +160,11 @@ func TestReleases(t *testing.T) {
 	}
 	if _, err := render(t, strings.Replace(fmt.Sprintf(demoManifest, ""), `"1"`, `"7"`, 1), known, tarball); err == nil || !strings.Contains(err.Error(), "--release has version 1") {
 		t.Errorf("got %v; want another version refused", err)
+	}
+	empty := t.TempDir()
+	write(t, empty, map[string]string{"config/final.yml": "name: empty\n"})
+	if _, err := Open(t.Context(), []string{empty}); err == nil || !strings.HasSuffix(err.Error(), "jobs: no such file or directory") {
+		t.Errorf("got %v; want a directory without jobs refused", err)
 	}
 	if _, err := Open(t.Context(), []string{filepath.Dir(tarball)}); err == nil || !strings.Contains(err.Error(), "is not the directory of a release") {
 		t.Errorf("got %v", err)

@@ -80,7 +80,7 @@ func (l *Library) tarball(ctx context.Context, key string, from io.Reader, diges
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := l.opened(key, dir)
+	j, err := l.opened(key, dir, ".")
 	return j, m, err
 }
 
