@@ -150,9 +150,9 @@ func (c *Cluster) Logs(ctx context.Context, pod, container string, since time.Ti
 	return res.Body, nil
 }
 
-// Events are what the cluster noted of a pod, in order.
-func (c *Cluster) Events(ctx context.Context, pod string) (all []kube.Object, err error) {
-	list, err := c.client.Resource(resources["Event"]).Namespace(c.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + pod})
+// Events are what the cluster noted of a pod, or of another object, in order.
+func (c *Cluster) Events(ctx context.Context, name string) (all []kube.Object, err error) {
+	list, err := c.client.Resource(resources["Event"]).Namespace(c.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
 	if err != nil {
 		return nil, err
 	}

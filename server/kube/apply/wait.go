@@ -133,7 +133,8 @@ func job(o kube.Object) state {
 // whyLimit bounds how long is looked for what is the matter.
 const whyLimit = 10 * time.Second
 
-// waitReason returns what the containers of an object's pods wait for, or nil.
+// waitReason returns what the containers of an object's pods wait for, or why the cluster
+// makes no pods, or nil.
 func (c *Cluster) waitReason(o kube.Object) error {
 	ctx, cancel := context.WithTimeout(context.Background(), whyLimit)
 	defer cancel()
@@ -156,7 +157,21 @@ func (c *Cluster) waitReason(o kube.Object) error {
 	for _, pod := range pods {
 		faults = append(faults, troubles(pod)...)
 	}
+	if int64(len(pods)) < max(1, o.Number("spec", "replicas")) {
+		events, _ := c.Events(ctx, o.Name())
+		faults = append(faults, refused(events))
+	}
 	return errors.Join(faults...)
+}
+
+// refused returns the last reason for which the cluster made no pod, like a policy, or nil.
+func refused(events []kube.Object) error {
+	for _, e := range slices.Backward(events) {
+		if e.Text("reason") == "FailedCreate" {
+			return errors.New(e.Text("message"))
+		}
+	}
+	return nil
 }
 
 // troubles are why a pod's containers do not run.

@@ -86,6 +86,19 @@ status:
 	}
 }
 
+func TestRefused(t *testing.T) {
+	var events []kube.Object
+	for _, text := range []string{"{reason: FailedCreate, message: first}", "{reason: FailedCreate, message: 'violates PodSecurity'}", "{reason: SuccessfulCreate, message: made}"} {
+		events = append(events, object(t, text))
+	}
+	if err := refused(events); err == nil || err.Error() != "violates PodSecurity" {
+		t.Errorf("got %v; want the last refusal", err)
+	}
+	if err := refused(events[2:]); err != nil {
+		t.Errorf("got %v; want none", err)
+	}
+}
+
 func object(t *testing.T, text string) kube.Object {
 	t.Helper()
 	all, err := kube.Read(strings.NewReader(text))
