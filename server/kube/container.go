@@ -148,8 +148,11 @@ func (g *group) warnOf(j *bosh.Job, p *bosh.Process) {
 	if p.Limits.Processes > 0 {
 		warn("limits.processes is the kubelet's podPidsLimit")
 	}
+	if p.Unsafe.Privileged {
+		warn("unsafe.privileged makes the container root's and privileged: the cluster's policy must allow that")
+	}
 	if p.Unsafe.HostPIDNamespace {
-		warn("unsafe.host_pid_namespace holds for all containers of the pod")
+		warn("unsafe.host_pid_namespace holds for all containers of the pod: the cluster's policy must allow that")
 	}
 	for _, c := range p.Capabilities {
 		if c != "NET_BIND_SERVICE" && !p.Unsafe.Privileged {

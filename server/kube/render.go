@@ -27,6 +27,7 @@ type Options struct {
 	ZoneLabel   string            `json:"zone_label"`   // of nodes; "" is DefaultZoneLabel
 	Zones       map[string]string `json:"zones"`        // what the label says for an AZ, where that is not its name
 	Ulimits     bool              `json:"ulimits"`      // run processes through a shell that sets their limits
+	HostPaths   bool              `json:"host_paths"`   // mount unrestricted volumes outside of /var/vcap from the node
 	// Known are the versions of Secrets that are there, by their names without
 	// "-v<N>": what has changed gets the next version.
 	Known map[string]Version `json:"known"`

@@ -240,6 +240,42 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestUnsafe holds what a process asks of its node to fields of the pod, and each to a warning.
+func TestUnsafe(t *testing.T) {
+	const was = "    properties: {quarks: {ports: [{name: http, protocol: TCP, internal: 80}]}}\n"
+	const is = `    properties: {quarks: {bpm: {processes: [{name: web, capabilities: [SYS_NICE], unsafe: {privileged: true, host_pid_namespace: true,
+      unrestricted_volumes: [{path: /srv/a}, {path: /srv/b, writable: true}, {path: /var/vcap/data/c}]}}]}}}
+`
+	text := example(t)
+	if !strings.Contains(text, was) {
+		t.Fatalf("the example has no %q", was)
+	}
+	text = strings.Replace(text, was, is, 1)
+	for _, hostPaths := range []bool{false, true} {
+		all, warnings := render(t, text, Options{HostPaths: hostPaths})
+		at := slices.IndexFunc(all, func(o Object) bool { return o.Name() == "nats-deployment-web-z0-v1" && o.Kind() == "StatefulSet" })
+		spec := Object(all[at].Map("spec", "template", "spec"))
+		container := spec.Items("containers")[0]
+		got := fmt.Sprint(spec["hostPID"], container["securityContext"], spec.Items("volumes")[4:], container.Items("volumeMounts")[4:])
+		want := "true map[privileged:true runAsGroup:0 runAsUser:0] [map[emptyDir:map[] name:volume-b068a6ce] map[emptyDir:map[] name:volume-6294551d]]"
+		mend := "is a directory of the pod's own, empty at first; --host-paths mounts the node's"
+		if hostPaths {
+			want = "true map[privileged:true runAsGroup:0 runAsUser:0] [map[hostPath:map[path:/srv/a] name:volume-b068a6ce] map[hostPath:map[path:/srv/b] name:volume-6294551d]]"
+			mend = "is the node's own: the cluster's policy must allow hostPath volumes"
+		}
+		want += " [map[mountPath:/srv/a name:volume-b068a6ce readOnly:true] map[mountPath:/srv/b name:volume-6294551d] map[mountPath:/var/vcap/data/c name:data readOnly:true subPath:c]]"
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		for _, what := range []string{`process "web": unsafe.privileged makes the container root's and privileged: the cluster's policy must allow that`,
+			`process "web": unsafe.host_pid_namespace holds for all containers of the pod: the cluster's policy must allow that`, "/srv/a " + mend, "/srv/b " + mend} {
+			if w := (Warning{"/instance_groups/name=web/jobs/name=web", what}); !slices.Contains(warnings, w) {
+				t.Errorf("got the warnings %v; want %v", warnings, w)
+			}
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	for _, test := range []struct {
 		old, now, want string

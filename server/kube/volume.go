@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -46,9 +47,7 @@ func (g *group) volumes(instances []bosh.Instance) []any {
 		all = append(all, doc{"name": jobsVolume, "emptyDir": jobs})
 	}
 	all = append(all, g.dataVolume(), doc{"name": sysVolume, "emptyDir": doc{}}, doc{"name": tmpVolume, "emptyDir": doc{}})
-	for _, at := range g.extraPaths() {
-		all = append(all, doc{"name": extraVolume(at), "emptyDir": doc{}})
-	}
+	all = append(all, g.extraVolumes()...)
 	for _, d := range g.Settings.Disks {
 		if len(d.Volume) > 0 {
 			all = append(all, d.Volume)
@@ -202,26 +201,50 @@ func usable(at string) error {
 	return nil
 }
 
-// extraPaths are the paths outside of all volumes that processes want to see.
-func (g *group) extraPaths() (all []string) {
+// extraVolumes are those of paths outside of all other volumes that processes want to see.
+func (g *group) extraVolumes() (all []any) {
+	at := map[string]doc{}
 	for i := range g.Jobs {
 		for _, p := range g.Jobs[i].Processes {
-			for _, v := range slices.Concat(p.AdditionalVolumes, p.Unsafe.UnrestrictedVolumes) {
-				at := g.jobPath(&g.Jobs[i])
-				if err := usable(v.Path); err != nil {
-					g.r.warn(at, "process %q does not get a volume: %v", p.Name, err)
-				} else if _, _, ok := g.within(v.Path); !ok {
-					g.r.warn(at, "%s is a directory of the pod's own, empty at first: nothing of a node's", v.Path)
-					all = append(all, v.Path)
-				}
-				if v.Shared {
-					g.r.warn(at, "mounts inside of %s are not seen by other containers", v.Path)
-				}
+			for _, v := range p.AdditionalVolumes {
+				g.extra(at, &g.Jobs[i], &p, v, false)
+			}
+			for _, v := range p.Unsafe.UnrestrictedVolumes {
+				g.extra(at, &g.Jobs[i], &p, v, true)
 			}
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	for _, path := range slices.Sorted(maps.Keys(at)) {
+		all = append(all, at[path])
+	}
+	return all
+}
+
+// extra adds the volume of v to those by their paths, unless another volume has its path.
+// One of the node's replaces an empty one.
+func (g *group) extra(at map[string]doc, j *bosh.Job, p *bosh.Process, v bpm.Volume, unrestricted bool) {
+	where := g.jobPath(j)
+	_, _, other := g.within(v.Path)
+	switch err := usable(v.Path); {
+	case err != nil:
+		g.r.warn(where, "process %q does not get a volume: %v", p.Name, err)
+	case other:
+	case unrestricted && g.r.HostPaths:
+		g.r.warn(where, "%s is the node's own: the cluster's policy must allow hostPath volumes", v.Path)
+		at[v.Path] = doc{"name": extraVolume(v.Path), "hostPath": doc{"path": v.Path}}
+	default:
+		mend := ""
+		if unrestricted {
+			mend = "; --host-paths mounts the node's"
+		}
+		g.r.warn(where, "%s is a directory of the pod's own, empty at first%s", v.Path, mend)
+		if at[v.Path] == nil {
+			at[v.Path] = doc{"name": extraVolume(v.Path), "emptyDir": doc{}}
+		}
+	}
+	if v.Shared {
+		g.r.warn(where, "mounts inside of %s are not seen by other containers", v.Path)
+	}
 }
 
 func extraVolume(at string) string {

@@ -27,10 +27,11 @@ type kubeFlags struct {
 	ZoneLabel     string            `help:"Label of nodes that names their zone." default:"topology.kubernetes.io/zone" placeholder:"LABEL"`
 	Zone          map[string]string `help:"Zone of an AZ, if their names differ." placeholder:"AZ=ZONE"`
 	UlimitWrapper bool              `help:"Set limits on open files and core files by running processes through a shell."`
+	HostPaths     bool              `help:"Mount unrestricted_volumes outside of /var/vcap from the node. By default they are empty directories of the pod."`
 }
 
 func (f *kubeFlags) options() kube.Options {
-	return kube.Options{Namespace: f.Namespace, StsVersion: f.StsVersion, ZoneLabel: f.ZoneLabel, Zones: f.Zone, Ulimits: f.UlimitWrapper}
+	return kube.Options{Namespace: f.Namespace, StsVersion: f.StsVersion, ZoneLabel: f.ZoneLabel, Zones: f.Zone, Ulimits: f.UlimitWrapper, HostPaths: f.HostPaths}
 }
 
 type renderCmd struct {

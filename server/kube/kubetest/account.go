@@ -30,7 +30,7 @@ func (p *Plane) Account() (file string) {
 	p.t.Helper()
 	for _, o := range p.accessObjects() {
 		if o.Kind() == "Namespace" {
-			p.label(o.Map("metadata", "labels"))
+			p.Label(o.Map("metadata", "labels"))
 			continue
 		}
 		p.Create(o.Text("apiVersion"), o.Kind(), o)

@@ -78,8 +78,8 @@ func (p *Plane) List(version, kind string) (all []kube.Object) {
 	return all
 }
 
-// label labels the namespace.
-func (p *Plane) label(labels map[string]any) {
+// Label labels the namespace; nil removes a label.
+func (p *Plane) Label(labels map[string]any) {
 	p.t.Helper()
 	text, err := json.Marshal(doc{"metadata": doc{"labels": labels}})
 	if err == nil {

@@ -96,7 +96,7 @@ func (p *Plane) control(ip, services string) {
 	p.start("etcd", p.dir+"/etcd", store, peer)
 	p.start("apiserver", "--etcd-servers", store, "--bind-address", ip, "--secure-port", port, "--tls-cert-file", p.dir+"/server.pem", "--tls-private-key-file", p.dir+"/server.key",
 		"--kubelet-client-certificate", p.dir+"/client.pem", "--kubelet-client-key", p.dir+"/client.key", "--kubelet-preferred-address-types=InternalIP",
-		"--token-auth-file", p.dir+"/tokens", "--authorization-mode=RBAC", "--service-cluster-ip-range="+services+".0/24",
+		"--allow-privileged", "--token-auth-file", p.dir+"/tokens", "--authorization-mode=RBAC", "--service-cluster-ip-range="+services+".0/24",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", p.dir+"/service-accounts.pem", "--service-account-signing-key-file", p.dir+"/service-accounts.pem",
 		"--audit-policy-file", p.dir+"/audit.yaml", "--audit-log-path", p.dir+"/audit.log")
 	p.Until("the API server is ready", p.healthy)

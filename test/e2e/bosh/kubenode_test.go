@@ -20,7 +20,8 @@ import (
 const withoutAliases = `[{"type": "replace", "path": "/instance_groups/name=smoke-tests/jobs/name=smoke/properties/aliases?", "value": false}]`
 
 // TestDeploymentOnKubernetesNode runs the deployment on a real node: the servers are a cluster in which all connections hear each other, their
-// scripts run, and a server whose pod was deleted comes back with its disk.
+// scripts run, a server whose pod was deleted comes back with its disk, and a privileged one writes to the node's files
+// if the cluster's policy allows.
 func TestDeploymentOnKubernetesNode(t *testing.T) {
 	t.Parallel()
 	binary, n := e2e.NeedBinary(t), kubetest.StartNode(t)
@@ -51,6 +52,30 @@ func TestDeploymentOnKubernetesNode(t *testing.T) {
 	k.logged(was.Name(), "bosh-pre-start-nats", "start 2 of 1, 1 with this ephemeral disk")
 	k.errand("smoke-2")
 	k.logged("smoke-2-", "", "all 2 connections hear each other")
+	k.unsafe()
+}
+
+// unsafe lets the servers be privileged and log into a directory of the node. A policy of the cluster forbids it first.
+func (k *kubeNode) unsafe() {
+	k.T.Helper()
+	const policy = "pod-security.kubernetes.io/enforce"
+	dir := k.makeDir("host")
+	ops := fmt.Sprintf(`[{"type": "replace", "path": "/instance_groups/name=nats/jobs/name=nats/properties/quarks/bpm?", "value": {"processes": [{"name": "server",
+		"args": ["-c", "/var/vcap/jobs/nats/config/nats.conf", "-l", "%[1]s/server.log"], "unsafe": {"privileged": true, "unrestricted_volumes": [{"path": "%[1]s", "writable": true}]}}]}}]`, dir)
+	k.node.Label(map[string]any{policy: "baseline"})
+	out, err := k.deploy(ops, "--to", "kubernetes", "--kubeconfig", k.plane.Kubeconfig, "-o", k.rolling(), "--host-paths", "--timeout", "10s")
+	if err == nil || !strings.Contains(out, `violates PodSecurity "baseline:latest": hostPath volumes`) || !strings.Contains(out, "unsafe.privileged makes the container root's and privileged") {
+		k.T.Errorf("got %v, %s; want the cluster's policy to forbid it, and a warning", err, out)
+	}
+	k.node.Label(map[string]any{policy: nil})
+	k.bring(ops, "--host-paths")
+	text, err := os.ReadFile(filepath.Join(dir, "server.log"))
+	if err != nil || !strings.Contains(string(text), "Server is ready") {
+		k.T.Errorf("got %q, %v in the node's directory; want the server's log", text, err)
+	}
+	if security := k.pod("nats-deployment-nats-v1-0").Items("spec", "containers")[0].Map("securityContext"); security["privileged"] != true {
+		k.T.Errorf("got %v; want a privileged container", security)
+	}
 }
 
 // toolLayer is the layer with what cupola's own containers have of it: the tools of jobs.
@@ -69,10 +94,10 @@ type kubeNode struct {
 	node *kubetest.Node
 }
 
-// makeDisk makes the volume of a server: a directory, which all may write to. Other volumes are given to the group of the pod.
-func (k *kubeNode) makeDisk(index int) {
+// makeDir makes a directory of the node, which all may write to.
+func (k *kubeNode) makeDir(name string) string {
 	k.T.Helper()
-	dir := filepath.Join(filepath.Dir(k.plane.Kubeconfig), fmt.Sprintf("disk-%d", index))
+	dir := filepath.Join(filepath.Dir(k.plane.Kubeconfig), name)
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {
 		err = os.Chmod(dir, 0o777)
@@ -80,6 +105,13 @@ func (k *kubeNode) makeDisk(index int) {
 	if err != nil {
 		k.T.Fatal(err)
 	}
+	return dir
+}
+
+// makeDisk makes the volume of a server. Other volumes than directories are given to the group of the pod.
+func (k *kubeNode) makeDisk(index int) {
+	k.T.Helper()
+	dir := k.makeDir(fmt.Sprintf("disk-%d", index))
 	k.node.Create("v1", "PersistentVolume", kube.Object{"metadata": e2e.Doc{"name": filepath.Base(dir)}, "spec": e2e.Doc{"capacity": e2e.Doc{"storage": "32Mi"}, "accessModes": []any{"ReadWriteOnce"},
 		"storageClassName": "fast", "hostPath": e2e.Doc{"path": dir}, "claimRef": e2e.Doc{"namespace": "nats", "name": fmt.Sprintf("nats-deployment-nats-pvc-nats-deployment-nats-v1-%d", index)}}})
 }
