@@ -247,7 +247,7 @@ func storeLogs(d *e2e.Daemon, instance string) {
 	}
 	d.API("GET", "/api/v1/read/"+instance, nil, &log)
 	for _, line := range log.Envelopes.Batch {
-		if strings.HasSuffix(string(line.Log.Payload), " serving edition edition 1.0.0") {
+		if strings.HasSuffix(string(line.Log.Payload), " serving edition edition 1.0.0 with the root password ***") {
 			return
 		}
 	}

