@@ -27,7 +27,7 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // asPrometheus is Prometheus' own client of the log cache.
-func asPrometheus(t *testing.T, d *e2e.Daemon, authorization string) prometheus.API {
+func asPrometheus(t testing.TB, d *e2e.Daemon, authorization string) prometheus.API {
 	t.Helper()
 	c, err := api.NewClient(api.Config{Address: "http://" + d.Addr, RoundTripper: authorized(authorization)})
 	if err != nil {

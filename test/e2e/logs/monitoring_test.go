@@ -43,7 +43,7 @@ type dashboard struct {
 	}
 }
 
-func readMonitoring(t *testing.T, name string) []byte {
+func readMonitoring(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../../docs/monitoring", name))
 	if err != nil {
@@ -52,7 +52,7 @@ func readMonitoring(t *testing.T, name string) []byte {
 	return text
 }
 
-func readDashboard(t *testing.T, name string) (d dashboard) {
+func readDashboard(t testing.TB, name string) (d dashboard) {
 	t.Helper()
 	if err := json.Unmarshal(readMonitoring(t, name), &d); err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -74,7 +74,7 @@ func (d *dashboard) exprs(variable, value string) (all []string) {
 }
 
 // variable is the query of the variable besides the data source, within its function.
-func (d *dashboard) variable(t *testing.T, name, function string) (query string, regex *regexp.Regexp) {
+func (d *dashboard) variable(t testing.TB, name, function string) (query string, regex *regexp.Regexp) {
 	t.Helper()
 	v := d.Templating.List[1]
 	var asked struct{ Query string }
@@ -94,27 +94,41 @@ func TestAppDashboard(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
 	d.PushProbe("probe")
-	guid := d.App("probe")
-	board := readDashboard(t, "grafana-app.json")
-	ctx, c := context.Background(), asPrometheus(t, d, basic("admin", e2e.AdminPassword))
-	query, regex := board.variable(t, "app", "query_result")
-	e2e.Eventually(t, time.Minute, func() string {
+	boardAnswers(d, "grafana-app.json", "app", "probe", d.App("probe"), func() { d.Answers("probe", "ready") })
+}
+
+// Each query of the dashboard of a service instance has an answer, too.
+func TestServiceDashboard(t *testing.T) {
+	t.Parallel()
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "smtp")
+	d.Prepared("smtp")
+	boardAnswers(d, "grafana-service.json", "service", "outbox", d.DataInstance("smtp", "outbox"), func() {})
+}
+
+// boardAnswers wants the variable of a dashboard to find a source by its name, and an answer to each query about it, while
+// use uses it.
+func boardAnswers(d *e2e.Daemon, file, variable, name, guid string, use func()) {
+	d.T.Helper()
+	board := readDashboard(d.T, file)
+	ctx, c := context.Background(), asPrometheus(d.T, d, basic("admin", e2e.AdminPassword))
+	query, regex := board.variable(d.T, variable, "query_result")
+	e2e.Eventually(d.T, time.Minute, func() string {
 		found, _, _, err := c.Query(ctx, query, time.Now())
 		if vector, ok := found.(model.Vector); err != nil || !ok || len(vector) != 1 {
 			return fmt.Sprintf("%s: got %v, %v", query, found, err)
 		}
 		got := regex.FindStringSubmatch(found.String())
-		if !slices.Equal(got[1:], []string{"probe", guid}) {
-			t.Fatalf("the variable's pattern finds %q in %q", got, found)
+		if len(got) == 0 || !slices.Equal(got[1:], []string{name, guid}) {
+			d.T.Fatalf("the variable's pattern finds %q in %q", got, found)
 		}
 		return ""
 	})
-	for _, expr := range board.exprs("app", guid) {
-		e2e.Eventually(t, 90*time.Second, func() string {
-			d.Answers("probe", "ready")
+	for _, expr := range board.exprs(variable, guid) {
+		e2e.Eventually(d.T, 90*time.Second, func() string {
+			use()
 			found, _, _, err := c.QueryRange(ctx, expr, prometheus.Range{Start: time.Now().Add(-time.Minute), End: time.Now(), Step: time.Second})
 			if err != nil {
-				t.Fatalf("%s: %v", expr, err)
+				d.T.Fatalf("%s: %v", expr, err)
 			}
 			if m, ok := found.(model.Matrix); !ok || len(m) == 0 {
 				return expr + " has no answer"
