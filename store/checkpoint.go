@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"log/slog"
 
 	"cupola/runtime/fault"
@@ -83,7 +84,7 @@ func (c *checkpointer) shorten(ctx context.Context) error {
 	if err != nil || log.pages-log.copied < checkpointPages {
 		return err
 	}
-	if log, err = c.checkpoint(ctx, "PASSIVE"); err != nil || log.pages < maxLogPages {
+	if log, err = c.checkpointNoted(ctx); err != nil || log.pages < maxLogPages {
 		return err
 	}
 	slot, err := c.s.writers.Acquire(ctx, "checkpoint")
@@ -92,8 +93,19 @@ func (c *checkpointer) shorten(ctx context.Context) error {
 	}
 	defer slot.Release()
 	c.s.endBatch()
+	c.s.pages.scan(ctx)
 	_, err = c.checkpoint(ctx, "PASSIVE")
 	return err
+}
+
+// checkpointNoted makes a checkpoint, beside the writes, of the commits whose pages were noted.
+func (c *checkpointer) checkpointNoted(ctx context.Context) (log logState, err error) {
+	t, err := c.s.pages.pin(ctx, func() {})
+	if err != nil {
+		return log, err
+	}
+	log, err = c.checkpoint(ctx, "PASSIVE")
+	return log, errors.Join(err, nameFault(t.Rollback()))
 }
 
 // checkpoint makes a checkpoint of a mode of SQLite's.

@@ -43,6 +43,7 @@ type Store struct {
 	// who has the writer.
 	commitTime  time.Duration
 	checkpoints *checkpointer
+	pages       *pageLog
 	followers   *followers
 	watchers    watchers
 	// mode adds to how the database is opened. A full disk has no room for the
@@ -122,7 +123,11 @@ func (s *Store) openPools() error {
 	s.reader = sql.OpenDB(keeper{c, keptReads})
 	s.reader.SetMaxOpenConns(2 + runtime.NumCPU())
 	s.reader.SetMaxIdleConns(2 + runtime.NumCPU()) // each new connection reads the schema
-	if err := s.startCheckpoints(file); err != nil {
+	err = s.openPageLog(file)
+	if err == nil {
+		err = s.startCheckpoints(file)
+	}
+	if err != nil {
 		return errors.Join(err, s.reader.Close(), writer.Close())
 	}
 	return nil
@@ -158,7 +163,7 @@ func dsn(file, extra string) string {
 
 // Close closes the database.
 func (s *Store) Close() error {
-	return errors.Join(s.checkpoints.close(), s.reader.Close(), s.writer.Close())
+	return errors.Join(s.checkpoints.close(), s.pages.db.Close(), s.reader.Close(), s.writer.Close())
 }
 
 // Tx is a transaction. Now is the time at its start: all that one transaction
