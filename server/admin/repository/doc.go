@@ -11,4 +11,5 @@
 //	repository.json                    whose it is
 //	snapshots/20261127T030000Z.json    a backup: its size, digest and chunks
 //	chunks/3f/ID.DIGEST                a chunk; DIGEST is the SHA-256 of the object itself
+//	journal/20261127T030000Z/…         the same for the parts that follow a backup
 package repository

@@ -97,17 +97,43 @@ func (o *opener) decrypt(ctx context.Context, object storage.Object) ([]byte, er
 func (r *Repository) read(ctx context.Context, o storage.Object) ([]byte, error) {
 	sealed, err := r.storage.Get(ctx, o.Name, maxObject)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Name, err)
+		err = fmt.Errorf("%s: %w", o.Name, err)
+		if errors.Is(err, storage.ErrNotFound) {
+			err = &DamageError{err}
+		}
+		return nil, err
 	}
 	if "."+hexSum(sealed) != path.Ext(o.Name) {
-		return nil, fmt.Errorf("%s is damaged: its content does not have the digest of its name", o.Name)
+		return nil, damaged("%s is damaged: its content does not have the digest of its name", o.Name)
 	}
 	return sealed, nil
 }
 
 // Verify reads all that is stored, which needs no key, and reports the damaged or
-// missing chunks of each snapshot. report receives how many bytes were read.
+// missing chunks of each snapshot and of each part, as SNAPSHOT/PART. report receives how
+// many bytes of snapshots or of one journal were read.
 func (r *Repository) Verify(ctx context.Context, report func(done, total int64)) (damaged map[string]error, err error) {
+	damaged, err = r.verifyAll(ctx, report)
+	if err != nil {
+		return nil, err
+	}
+	names, err := r.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		parts, err := r.Journal(name).verifyAll(ctx, report)
+		if err != nil {
+			return nil, err
+		}
+		for part, fault := range parts {
+			damaged[path.Join(name, part)] = fault
+		}
+	}
+	return damaged, nil
+}
+
+func (r *Repository) verifyAll(ctx context.Context, report func(done, total int64)) (damaged map[string]error, err error) {
 	known, err := r.stored(ctx)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package repository
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -53,8 +54,8 @@ func (k Keep) dropped(names []string) (dropped []string) {
 	return dropped
 }
 
-// Prune removes the snapshots that are not kept, and the chunks of none. Nothing is
-// removed if a snapshot that stays cannot be read.
+// Prune removes the snapshots that are not kept, the chunks of none, and the journals of
+// all but the last ones. Nothing is removed if a snapshot that stays cannot be read.
 func (r *Repository) Prune(ctx context.Context, k Keep) (removed []string, err error) {
 	names, err := r.Names(ctx)
 	if err != nil {
@@ -79,7 +80,8 @@ func (r *Repository) Prune(ctx context.Context, k Keep) (removed []string, err e
 			return nil, err
 		}
 	}
-	return removed, r.collect(ctx, used)
+	err = r.dropJournals(ctx, names[max(0, len(names)-max(k.Last, 1)):])
+	return removed, errors.Join(err, r.collect(ctx, used))
 }
 
 // collect removes the chunks that are not used, if they are old: compared with the

@@ -41,10 +41,16 @@ var (
 	chunkName  = pattern.Lazy(`^chunks/[0-9a-f]{2}/[0-9a-f]{64}\.[0-9a-f]{64}$`)
 )
 
+// ErrNone says that there is no backup yet.
+var ErrNone = errors.New("there is no backup yet")
+
 // Repository is the backups of one cupola in a storage.
 type Repository struct {
 	storage storage.Storage
 	key     []byte // names chunks; nil: only to read
+	journal bool   // what was listed is kept, in known and names:
+	known   map[string]storage.Object
+	names   []string
 }
 
 // owner says whose a repository is.
@@ -127,6 +133,8 @@ type Snapshot struct {
 	Host    string    // the machine's name
 	Size    int64     // bytes of the stream
 	SHA256  string    // of the stream, in hex
+	After   string    `json:",omitempty"` // of a part: the one that it follows; "": the backup
+	Files   []string  `json:",omitempty"` // of a backup: the FileIDs of what is in it
 	Chunks  []Chunk
 }
 
@@ -138,6 +146,9 @@ type Chunk struct {
 
 // Names lists the snapshots, the oldest first.
 func (r *Repository) Names(ctx context.Context) (names []string, err error) {
+	if r.names != nil {
+		return r.names, nil
+	}
 	err = r.storage.List(ctx, snapshots, func(o storage.Object) error {
 		name, ok := strings.CutSuffix(path.Base(o.Name), snapSuffix)
 		if _, err := time.Parse(stamp, name); ok && err == nil {
@@ -146,23 +157,17 @@ func (r *Repository) Names(ctx context.Context) (names []string, err error) {
 		return nil
 	})
 	slices.Sort(names)
+	if err == nil && r.journal {
+		r.names = append([]string{}, names...)
+	}
 	return names, err
 }
 
 // Find returns the snapshot of a name, or the newest one for "latest".
 func (r *Repository) Find(ctx context.Context, name string) (Snapshot, error) {
-	if name == "latest" {
-		names, err := r.Names(ctx)
-		if err != nil {
-			return Snapshot{}, err
-		}
-		if len(names) == 0 {
-			return Snapshot{}, errors.New("there is no backup yet")
-		}
-		name = names[len(names)-1]
-	}
-	if _, err := time.Parse(stamp, name); err != nil {
-		return Snapshot{}, fmt.Errorf("%q is not the name of a backup: give one like 20261127T030000Z, or latest", name)
+	name, err := r.resolve(ctx, name)
+	if err != nil {
+		return Snapshot{}, err
 	}
 	text, err := r.storage.Get(ctx, path.Join(snapshots, name+snapSuffix), maxSnapshot)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -173,9 +178,27 @@ func (r *Repository) Find(ctx context.Context, name string) (Snapshot, error) {
 	}
 	s := Snapshot{Name: name}
 	if err := json.Unmarshal(text, &s); err != nil {
-		return s, fmt.Errorf("backup %s is damaged: it does not parse: %w", name, err)
+		return s, damaged("backup %s is damaged: it does not parse: %w", name, err)
 	}
 	return s, s.check()
+}
+
+// resolve is the name of a snapshot, also for "latest".
+func (r *Repository) resolve(ctx context.Context, name string) (string, error) {
+	if name == "latest" {
+		names, err := r.Names(ctx)
+		if err != nil {
+			return "", err
+		}
+		if len(names) == 0 {
+			return "", ErrNone
+		}
+		return names[len(names)-1], nil
+	}
+	if _, err := time.Parse(stamp, name); err != nil {
+		return "", fmt.Errorf("%q is not the name of a backup: give one like 20261127T030000Z, or latest", name)
+	}
+	return name, nil
 }
 
 // check refuses what no repository wrote, before anything is made of it.
@@ -183,25 +206,32 @@ func (s Snapshot) check() error {
 	var size int64
 	for _, c := range s.Chunks {
 		if !digestName().MatchString(c.ID) || c.Size < 1 || c.Size > chunkMax {
-			return fmt.Errorf("backup %s is damaged: it names the chunk %.80q of %d bytes", s.Name, c.ID, c.Size)
+			return damaged("backup %s is damaged: it names the chunk %.80q of %d bytes", s.Name, c.ID, c.Size)
 		}
 		size += c.Size
 	}
 	if size != s.Size || !digestName().MatchString(s.SHA256) {
-		return fmt.Errorf("backup %s is damaged: its chunks have %d bytes of %d", s.Name, size, s.Size)
+		return damaged("backup %s is damaged: its chunks have %d bytes of %d", s.Name, size, s.Size)
 	}
 	return nil
 }
 
 // stored are the chunks that are there: the names of their objects, by their IDs.
 func (r *Repository) stored(ctx context.Context) (map[string]storage.Object, error) {
+	if r.known != nil {
+		return r.known, nil
+	}
 	all := map[string]storage.Object{}
-	return all, r.storage.List(ctx, chunks, func(o storage.Object) error {
+	err := r.storage.List(ctx, chunks, func(o storage.Object) error {
 		if chunkName().MatchString(o.Name) {
 			all[idOf(o.Name)] = o
 		}
 		return nil
 	})
+	if err == nil && r.journal {
+		r.known = all
+	}
+	return all, err
 }
 
 // idOf is the ID of the chunk that an object has.

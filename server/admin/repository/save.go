@@ -25,6 +25,10 @@ type SaveOptions struct {
 	Version    string          // of this cupola
 	Recipients []age.Recipient // who can read it
 	Rate       int64           // bytes a second that are sent at most; 0: no limit
+	After      string          // of a part of a journal: the one that it follows
+	// Commit is called when all but the snapshot's own object is stored, and may complete
+	// that; nil for not at all.
+	Commit func(*Snapshot) error
 }
 
 // Saved is a backup that was made.
@@ -45,11 +49,14 @@ func (r *Repository) Save(ctx context.Context, o SaveOptions, write func(io.Writ
 	}
 	host, _ := os.Hostname()
 	began := time.Now().UTC().Truncate(time.Second)
+	if last := newest(names); r.journal && began.Before(last) { // the clock was ahead
+		began = last
+	}
 	for slices.Contains(names, began.Format(stamp)) { // by another daemon, or just now
 		began = began.Add(time.Second)
 	}
 	s := &saver{Repository: r, ctx: ctx, options: o, known: known, sum: sha256.New(), began: time.Now()}
-	s.made.Snapshot = Snapshot{Name: began.Format(stamp), Created: began, Version: o.Version, Host: host}
+	s.made.Snapshot = Snapshot{Name: began.Format(stamp), Created: began, Version: o.Version, Host: host, After: o.After}
 	if s.pack, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)); err != nil {
 		return Saved{}, err
 	}
@@ -61,12 +68,33 @@ func (r *Repository) Save(ctx context.Context, o SaveOptions, write func(io.Writ
 		return Saved{}, err
 	}
 	s.made.SHA256 = hex.EncodeToString(s.sum.Sum(nil))
-	text, err := json.Marshal(s.made.Snapshot)
-	if err != nil {
-		return Saved{}, err
-	}
-	err = s.put(path.Join(snapshots, s.made.Name+snapSuffix), text)
+	err = s.commit()
 	return s.made, err
+}
+
+// newest is when the last of names was begun.
+func newest(names []string) (made time.Time) {
+	if len(names) > 0 {
+		made, _ = time.Parse(stamp, names[len(names)-1]) // Names gives no other
+	}
+	return made
+}
+
+// commit writes the snapshot itself, which makes a backup of what was stored.
+func (s *saver) commit() error {
+	if s.options.Commit != nil {
+		if err := s.options.Commit(&s.made.Snapshot); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(s.made.Snapshot)
+	if err == nil {
+		err = s.put(path.Join(snapshots, s.made.Name+snapSuffix), text)
+	}
+	if err == nil && s.journal {
+		s.names = append(s.names, s.made.Name)
+	}
+	return err
 }
 
 // saver makes one backup.

@@ -85,8 +85,10 @@ func (d directory) List(ctx context.Context, folder string, f func(Object) error
 }
 
 func (d directory) Remove(_ context.Context, name string) error {
-	if err := os.Remove(d.file(name)); !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(d.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	for folder := path.Dir(name); folder != "." && os.Remove(d.file(folder)) == nil; folder = path.Dir(folder) {
 	}
 	return nil
 }

@@ -166,8 +166,10 @@ func (s *sftpStorage) List(ctx context.Context, folder string, f func(Object) er
 
 func (s *sftpStorage) Remove(_ context.Context, name string) error {
 	defer s.watch()()
-	if err := s.client.Remove(s.file(name)); !errors.Is(err, fs.ErrNotExist) {
+	if err := s.client.Remove(s.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	for folder := path.Dir(name); folder != "." && s.client.RemoveDirectory(s.file(folder)) == nil; folder = path.Dir(folder) {
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type Storage interface {
 	Get(ctx context.Context, name string, limit int64) ([]byte, error)
 	// List calls f with each object below a folder; with none where there is no folder.
 	List(ctx context.Context, folder string, f func(Object) error) error
-	// Remove deletes an object. One that is not there is none to delete.
+	// Remove deletes an object, and folders that become empty. One that is not there is none to delete.
 	Remove(ctx context.Context, name string) error
 	Close() error
 }

@@ -1,0 +1,135 @@
+package repository
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+)
+
+// part adds a part that follows one to the journal of a backup.
+func (w *world) part(base, after, content string) Saved {
+	w.t.Helper()
+	saved, err := w.Journal(base).Save(w.t.Context(), SaveOptions{Version: "1", Recipients: []age.Recipient{w.key.Recipient()}, After: after}, writing([]byte(content)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return saved
+}
+
+// reached are the contents of a backup and the parts up to a time.
+func (w *world) reached(name string, to time.Time) (contents []string, r Reach) {
+	w.t.Helper()
+	r, err := w.Reach(w.t.Context(), name, to)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	load := func(of *Repository, s Snapshot) {
+		var out bytes.Buffer
+		if err := of.Load(w.t.Context(), s, []age.Identity{w.key}, &out); err != nil {
+			w.t.Fatal(err)
+		}
+		contents = append(contents, out.String())
+	}
+	load(w.Repository, r.Base)
+	for _, p := range r.Parts {
+		load(w.Journal(r.Base.Name), p)
+	}
+	return contents, r
+}
+
+// TestPartsFollowABackup finds the newest state, and earlier ones, and leaves out what is damaged.
+func TestPartsFollowABackup(t *testing.T) {
+	w := newWorld(t)
+	base := w.save([]byte("base")).Name
+	one := w.part(base, "", "one")
+	two := w.part(base, one.Name, "two")
+	three := w.part(base, one.Name, "three") // of a higher level
+	if one.Name >= two.Name || two.Name >= three.Name {
+		t.Fatalf("the parts %s, %s and %s are not in order", one.Name, two.Name, three.Name)
+	}
+	for _, c := range []struct {
+		to   time.Time
+		want []string
+	}{
+		{time.Time{}, []string{"base", "one", "three"}},
+		{three.Created, []string{"base", "one", "three"}},
+		{two.Created, []string{"base", "one", "two"}},
+		{one.Created, []string{"base", "one"}},
+	} {
+		if got, r := w.reached("latest", c.to); !slices.Equal(got, c.want) || r.Left != nil {
+			t.Errorf("to %v: got %q (%v); want %q", c.to, got, r.Left, c.want)
+		}
+	}
+	if damaged, err := w.Verify(t.Context(), func(int64, int64) {}); err != nil || len(damaged) > 0 {
+		t.Errorf("verify: %v (%v)", damaged, err)
+	}
+	w.cut(base, three)
+	if got, r := w.reached("latest", time.Time{}); !slices.Equal(got, []string{"base", "one", "two"}) || r.Left == nil || !strings.Contains(r.Left.Error(), "damaged") {
+		t.Errorf("with the last one damaged: got %q (%v)", got, r.Left)
+	}
+	if damaged, err := w.Verify(t.Context(), func(int64, int64) {}); err != nil || len(damaged) != 1 || damaged[base+"/"+three.Name] == nil {
+		t.Errorf("verify: %v (%v)", damaged, err)
+	}
+	w.cut(base, one)
+	if got, r := w.reached(base, time.Time{}); !slices.Equal(got, []string{"base"}) || r.Left == nil {
+		t.Errorf("with the first one damaged: got %q (%v)", got, r.Left)
+	}
+}
+
+// cut damages the chunk of a part.
+func (w *world) cut(base string, s Saved) {
+	w.t.Helper()
+	found, _ := filepath.Glob(filepath.Join(w.dir, journals, base, chunks, "*", s.Chunks[0].ID+".*"))
+	if len(found) != 1 {
+		w.t.Fatalf("got %v", found)
+	}
+	if err := os.Truncate(found[0], 10); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestJournalsGoWithTheirBackups keeps the journals of the last backups, and no folder of another.
+func TestJournalsGoWithTheirBackups(t *testing.T) {
+	w := newWorld(t)
+	var bases []string
+	for range 3 {
+		base := w.save([]byte("base")).Name
+		w.part(base, "", "part of "+base)
+		bases = append(bases, base)
+	}
+	if _, err := w.Prune(t.Context(), Keep{Last: 2, Daily: 9}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Join(w.dir, journals))
+	if err != nil || len(left) != 2 || left[0].Name() != bases[1] || left[1].Name() != bases[2] {
+		t.Errorf("left %v of %v (%v)", left, bases, err)
+	}
+}
+
+// TestABackupThatIsMadeHidesNoPart restores to a time at which a backup was being made: parts
+// follow the one before until it is there.
+func TestABackupThatIsMadeHidesNoPart(t *testing.T) {
+	w := newWorld(t)
+	base := w.save([]byte("base")).Name
+	next := w.save([]byte("next"))
+	w.part(base, "", "one")
+	later := w.part(base, "", "two")
+	if !later.Created.After(next.Created) {
+		later = w.part(base, "", "three")
+	}
+	if got, _ := w.reached("latest", later.Created); got[0] != "base" || len(got) != 2 {
+		t.Errorf("got %q", got)
+	}
+	if _, err := w.Reach(t.Context(), "latest", next.Created.Add(-time.Hour)); err == nil || !strings.Contains(err.Error(), "there is no backup from") {
+		t.Errorf("before all: %v", err)
+	}
+	if _, err := w.Reach(t.Context(), next.Name, next.Created.Add(-time.Second)); err == nil || !strings.Contains(err.Error(), "give an earlier one") {
+		t.Errorf("before the backup: %v", err)
+	}
+}
