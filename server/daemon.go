@@ -104,7 +104,7 @@ func (d *daemon) openAlerts(context.Context) error {
 	x := d.executor
 	d.alerts = alerts.New(alerts.Config{Domain: d.Domain, Console: d.ConsoleURL(), Command: d.AlertCommand, StatusFile: x.Dir.Path(alerts.StatusName), Log: d.Log,
 		Parts: alerts.Parts{Store: x.Store, Machine: d.faces.Machine.State, Checks: d.faces.Machine.List, Cells: x.CellUse, WhyCrashed: x.Logs.WhyCrashed, Drains: x.Logs.FailingDrains,
-			Certificates: d.faces.Certificates, Backups: d.failingBackups, Started: time.Now(),
+			Certificates: d.faces.Certificates, Backups: d.failingBackups, BackupLags: d.backupLags, Started: time.Now(),
 			ACMEFailures: func() ([]acme.Failure, error) { return acme.ReadFailures(x.Dir.Path(acme.StatusFile)) }}})
 	d.faces.Alerts = d.alerts.Handler()
 	return nil
@@ -114,6 +114,14 @@ func (d *daemon) openAlerts(context.Context) error {
 func (d *daemon) failingBackups() (all []alerts.BackupFailure) {
 	for _, s := range d.operations.Offsite.Failing() {
 		all = append(all, alerts.BackupFailure{To: s.To, Tried: s.Tried, Error: s.Error})
+	}
+	return all
+}
+
+// backupLags are how far the addresses are behind with what changed since their last backup.
+func (d *daemon) backupLags() (all []alerts.BackupLag) {
+	for _, l := range d.operations.Offsite.Lags() {
+		all = append(all, alerts.BackupLag{To: l.To, Seconds: l.Seconds, Due: l.Due, Reaches: l.Reach.To, Error: l.Reach.Error})
 	}
 	return all
 }

@@ -31,8 +31,9 @@ type PageSet struct {
 // Taken is what Take took. The zero value is nothing.
 type Taken struct {
 	PageSet
-	At    time.Time // the database as of then
-	Blobs []string  // digests of all that its rows name
+	At     time.Time // the database as of then
+	Schema int       // the number of its last migration
+	Blobs  []string  // digests of all that its rows name
 }
 
 // FollowPages begins to note the pages that change. The first Take takes all.
@@ -104,6 +105,9 @@ func (p *Pages) read(ctx context.Context, t *transaction, file string, taken *Ta
 		return err
 	}
 	if err := t.QueryRowContext(ctx, "PRAGMA page_count").Scan(&taken.Count); err != nil {
+		return err
+	}
+	if err := t.QueryRowContext(ctx, "PRAGMA user_version").Scan(&taken.Schema); err != nil {
 		return err
 	}
 	named := map[string]bool{}

@@ -25,6 +25,32 @@ func (p *Parts) backups(context.Context, map[string]Rule, time.Time) (found []Fi
 	return found, nil
 }
 
+// BackupLag is how far an address is behind with what changed since the last backup.
+type BackupLag struct {
+	To      string
+	Seconds float64
+	Due     float64   // seconds that it may be behind, however low the threshold is
+	Reaches time.Time // what was acknowledged by then is there; the zero time if it is not known
+	Error   string
+}
+
+func (p *Parts) backupLags(_ context.Context, rules map[string]Rule, _ time.Time) (found []Finding, err error) {
+	for _, l := range p.BackupLags() {
+		if l.Seconds <= max(rules[OffsiteChanges].Threshold, l.Due) {
+			continue
+		}
+		text := "What changed since the last backup is not there."
+		if !l.Reaches.IsZero() {
+			text = fmt.Sprintf("What changed since %s is not there.", l.Reaches.UTC().Format(time.RFC3339))
+		}
+		if l.Error != "" {
+			text = strings.TrimSuffix(text, ".") + ": " + l.Error
+		}
+		found = append(found, Finding{Rule: OffsiteChanges, Subject: l.To, Name: l.To, Mend: "sudo cupola backups", Text: text})
+	}
+	return found, nil
+}
+
 // serviceBackups finds the service instances whose last backup failed.
 func (p *Parts) serviceBackups(ctx context.Context, _ map[string]Rule, _ time.Time) (found []Finding, err error) {
 	err = p.Store.Read(ctx, func(tx *store.Tx) error {

@@ -36,6 +36,7 @@ const (
 	CertificateFails = "certificate-failing"
 	DatabaseBackup   = "database-backup-late"
 	OffsiteBackup    = "backup-failing"
+	OffsiteChanges   = "backup-behind"
 	ServiceBackup    = "service-backup-failed"
 	DrainFails       = "drain-failing"
 	TargetFails      = "alert-target-failing"
@@ -68,6 +69,8 @@ func Defaults() []Rule {
 			Help: "The daily backup of the database is missing or old."},
 		{Name: OffsiteBackup, Severity: cf.AlertCritical, For: 10 * time.Minute, Enabled: true,
 			Help: "No backup is made at an address of serve --backup-to."},
+		{Name: OffsiteChanges, Severity: cf.AlertCritical, Enabled: true, Unit: "seconds behind", Threshold: 60,
+			Help: "What changed since the last backup does not get to an address of serve --backup-to."},
 		{Name: ServiceBackup, Severity: cf.AlertWarning, Enabled: true,
 			Help: "The last backup of a service instance failed."},
 		{Name: DrainFails, Severity: cf.AlertWarning, For: 5 * time.Minute, Enabled: true,

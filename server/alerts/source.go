@@ -27,6 +27,7 @@ type Parts struct {
 	Certificates func() []certs.Expiry // that the daemon does not renew
 	ACMEFailures func() ([]acme.Failure, error)
 	Backups      func() []BackupFailure // away from the machine
+	BackupLags   func() []BackupLag     // of what changed since
 	Started      time.Time
 }
 
@@ -48,6 +49,7 @@ func (p *Parts) sources() []source {
 		{[]string{CellAbsent}, p.cells},
 		{[]string{CertificateEnds, CertificateFails}, p.certificates},
 		{[]string{OffsiteBackup}, p.backups},
+		{[]string{OffsiteChanges}, p.backupLags},
 		{[]string{ServiceBackup}, p.serviceBackups},
 		{[]string{DrainFails}, p.drains},
 		{[]string{TargetFails}, p.targets},

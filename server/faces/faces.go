@@ -40,6 +40,8 @@ type Faces struct {
 	Alerts     http.Handler       // for admins of the API; is given before Listen
 	Health     *front.Health      // is given
 
+	BackupsBehind func() map[string]float64 // seconds, by address; is given before Listen
+
 	UAA     *uaa.UAA
 	Router  *router.Router
 	Metrics *metrics.Metrics

@@ -17,6 +17,9 @@ func (f *Faces) OpenMetrics(context.Context) error {
 		if st, ok := f.certs.Status(); ok {
 			s.ACME = &st
 		}
+		if f.BackupsBehind != nil {
+			s.BackupsBehind = f.BackupsBehind()
+		}
 		return s, err
 	}})
 	return nil

@@ -33,9 +33,10 @@ type State struct {
 	LogStreams       int   // clients that read logs as they come
 	DroppedEnvelopes int64 // that they lost
 	LongWrites       int64
-	Alerts           map[string]int // that fire, by rule
-	FailingTargets   int            // of alerts
-	ACME             *acme.Status   // nil: no certificates come from an ACME server
+	Alerts           map[string]int     // that fire, by rule
+	FailingTargets   int                // of alerts
+	BackupsBehind    map[string]float64 // seconds that what changed is not there yet, by address
+	ACME             *acme.Status       // nil: no certificates come from an ACME server
 	Uptime           time.Duration
 }
 
@@ -161,6 +162,9 @@ func collectAlerts(t emitter, s State) {
 		t.with("rule", rule).gauge("cupola_alerts_firing", "Alerts that fire, by rule.", float64(n))
 	}
 	t.gauge("cupola_alert_targets_failing", "Targets of alerts that take no messages.", float64(s.FailingTargets))
+	for to, seconds := range s.BackupsBehind {
+		t.with("to", to).gauge("cupola_backup_behind_seconds", "Since what was acknowledged by the daemon was last all at an address of --backup-to, with what changed since the last backup.", seconds)
+	}
 }
 
 // collectBudgets sends the budgets of connections and requests. Gorouter's

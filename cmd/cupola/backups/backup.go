@@ -143,7 +143,7 @@ func (c *RestoreCmd) Run(e *command.Env) error {
 	if c.File == "-" {
 		return c.restoreStream(e)
 	}
-	return restoreAll(e, c.DaemonFlags, c.File, c.File)
+	return restoreAll(e, c.DaemonFlags, fetched{name: c.File, file: c.File})
 }
 
 // restoreStream restores what standard input has. A backup is read twice, since it is verified first: meanwhile it is a file beside
@@ -167,22 +167,22 @@ func (c *RestoreCmd) restoreStream(e *command.Env) error {
 	if _, err := io.Copy(f, os.Stdin); err != nil {
 		return fmt.Errorf("read the backup from standard input: %w", err)
 	}
-	return restoreAll(e, c.DaemonFlags, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), "standard input")
+	return restoreAll(e, c.DaemonFlags, fetched{name: "standard input", file: fmt.Sprintf("/proc/self/fd/%d", f.Fd())})
 }
 
-// restoreAll makes a data directory of a backup's file, which messages call name.
-func restoreAll(e *command.Env, c command.DaemonFlags, file, name string) error {
+// restoreAll makes a data directory of a backup.
+func restoreAll(e *command.Env, c command.DaemonFlags, from fetched) error {
 	p := command.NewProgress(e)
 	dir, err := c.Root()
 	if err != nil {
 		return err
 	}
-	r, err := backup.Restore(e.Ctx, dir, file, e.Log, p.Step)
+	r, err := backup.Restore(e.Ctx, dir, from.file, from.parts, e.Log, p.Step)
 	p.Clear()
 	if err != nil {
-		return command.Interrupted(e, fmt.Errorf("restore %s: %w", name, err))
+		return command.Interrupted(e, fmt.Errorf("restore %s: %w", from.name, err))
 	}
-	fmt.Fprintf(e.Out, "Restored %s, written %s, to %s in %.1f s. Start the daemon and its apps with:\n", name, r.Created.Local().Format("2006-01-02 15:04"), c.DataDir, time.Since(p.Started).Seconds())
+	fmt.Fprintf(e.Out, "Restored %s, written %s, to %s in %.1f s. Start the daemon and its apps with:\n", from.name, r.Created.Local().Format("2006-01-02 15:04"), c.DataDir, time.Since(p.Started).Seconds())
 	fmt.Fprintf(e.Out, e.Called("  sudo cupola serve --data-dir %s\n"), c.DataDir)
 	tellLeft(e, r.Left, c.DataDir)
 	return nil

@@ -26,6 +26,7 @@ type drillCmd struct {
 	offsiteFlags
 	Backup   string        `arg:"" help:"The backup's name, or latest; or the file of a 'cupola backup'."`
 	Identity string        `help:"The file that 'cupola backups key' made, or another one of age's identities; not needed for a file." type:"existingfile" placeholder:"FILE"`
+	To       time.Time     `help:"Try what the daemon had at this time, like 2026-11-28T10:00:00Z." placeholder:"TIME"`
 	Within   time.Duration `help:"How long apps and services may take until they run." default:"2m"`
 }
 
@@ -51,37 +52,43 @@ func (c *drillCmd) Run(e *command.Env) error {
 }
 
 func (c *drillCmd) drill(e *command.Env, scratch string) (*drilled, error) {
-	file := filepath.Join(scratch, "backup")
-	data := filepath.Join(scratch, "data")
+	from := fetched{name: c.Backup, file: c.Backup}
+	data, fetchedTo := filepath.Join(scratch, "data"), filepath.Join(scratch, "backup")
 	began := time.Now()
-	if info, err := os.Stat(c.Backup); err == nil && info.Mode().IsRegular() {
-		file = c.Backup
-	} else if err := c.fetch(e, file); err != nil {
-		return nil, err
+	if info, err := os.Stat(c.Backup); err != nil || !info.Mode().IsRegular() {
+		found, err := c.fetch(e, fetchedTo)
+		if err != nil {
+			return nil, err
+		}
+		from = *found
 	}
 	p := command.NewProgress(e)
-	r, err := backup.Restore(e.Ctx, data, file, e.Log, p.Step)
+	r, err := backup.Restore(e.Ctx, data, from.file, from.parts, e.Log, p.Step)
 	p.Clear()
 	if err != nil {
-		return nil, fmt.Errorf("restore %s: %w", c.Backup, err)
+		return nil, fmt.Errorf("restore %s: %w", from.name, err)
 	}
-	if err := os.RemoveAll(filepath.Join(scratch, "backup")); err != nil { // it took room
+	if err := os.RemoveAll(fetchedTo); err != nil { // it took room
 		return nil, err
 	}
-	fmt.Fprintf(e.Out, "Restored %s, written %s, in %.1f s. Starting it, apart from all networks …\n", c.Backup, r.Created.Local().Format("2006-01-02 15:04"), time.Since(began).Seconds())
+	fmt.Fprintf(e.Out, "Restored %s, written %s, in %.1f s. Starting it, apart from all networks …\n", from.name, r.Created.Local().Format("2006-01-02 15:04"), time.Since(began).Seconds())
 	return runDrill(e, data, c.Within)
 }
 
-// fetch writes the backup of an address to a file.
-func (c *drillCmd) fetch(e *command.Env, file string) error {
+// fetch writes the backup of an address to files below a directory, which it makes.
+func (c *drillCmd) fetch(e *command.Env, dir string) (found *fetched, err error) {
 	if c.Identity == "" {
-		return fmt.Errorf("give --identity to open the backup %s; there is no file of that name", c.Backup)
+		return nil, fmt.Errorf("give --identity to open the backup %s; there is no file of that name", c.Backup)
 	}
 	from := identityFlags{offsiteFlags: c.offsiteFlags, Name: c.Backup, Identity: c.Identity}
-	return c.with(e, func(ctx context.Context, r *repository.Repository) error {
-		_, _, err := from.fetch(ctx, e, r, file)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	err = c.with(e, func(ctx context.Context, r *repository.Repository) (err error) {
+		found, err = from.fetchReach(ctx, e, r, c.To, dir)
 		return err
 	})
+	return found, err
 }
 
 // runDrill runs the daemon of a data directory in a process with a network namespace of its

@@ -28,8 +28,8 @@ type OffsiteCmd struct {
 	Run     offsiteRunCmd     `cmd:""`
 	List    offsiteListCmd    `cmd:"" help:"List the backups at an address."`
 	Verify  offsiteVerifyCmd  `cmd:"" help:"Read every byte of the backups at an address, and name those that are damaged. It needs no key."`
-	Fetch   offsiteFetchCmd   `cmd:"" help:"Fetch a backup, decrypted, as a file for 'cupola verify' and 'cupola restore'."`
-	Restore offsiteRestoreCmd `cmd:"" help:"Fetch a backup and restore the data directory from it."`
+	Fetch   offsiteFetchCmd   `cmd:"" help:"Fetch a backup, decrypted, as a file for 'cupola verify' and 'cupola restore'; without what changed since it."`
+	Restore offsiteRestoreCmd `cmd:"" help:"Fetch a backup and what changed since, and restore the data directory from them."`
 	Drill   drillCmd          `cmd:"" help:"Restore a backup into a directory of its own, start everything from it apart from all networks, and show what runs."`
 	Key     offsiteKeyCmd     `cmd:"" help:"Make a key of age: the file that opens backups, and the public key for --backup-recipient."`
 }
@@ -47,7 +47,7 @@ func (c *offsiteStatusCmd) Run(e *command.Env) error {
 
 func writeStatuses(e *command.Env, all []offsite.Status) error {
 	t := &command.Table{Width: command.Width(e)}
-	t.Add("TO", "LAST BACKUP", "SIZE", "SENT", "NEXT", "STATE")
+	t.Add("TO", "LAST BACKUP", "SIZE", "SENT", "NEXT", "REACHES TO", "STATE")
 	for _, s := range all {
 		last, size, sent, state := "never", "", "", "ok"
 		if s.Last.Name != "" {
@@ -58,10 +58,20 @@ func writeStatuses(e *command.Env, all []offsite.Status) error {
 			state = "running"
 		case s.Error != "":
 			state = fmt.Sprintf("failed at %s: %s", command.When(s.Tried), s.Error)
+		case s.Reach.Error != "":
+			state = "changes are not sent: " + s.Reach.Error
 		}
-		t.Add(s.To, last, size, sent, command.When(s.Next), state)
+		t.Add(s.To, last, size, sent, command.When(s.Next), reachText(s.Reach.To), state)
 	}
 	return t.Write(e.Out)
+}
+
+// reachText is a time to the second: "" for none.
+func reachText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
 }
 
 type offsiteRunCmd struct {
@@ -117,14 +127,18 @@ func (c *offsiteListCmd) Run(e *command.Env) error {
 			return err
 		}
 		t := &command.Table{Width: command.Width(e)}
-		t.Add("BACKUP", "MADE", "SIZE", "VERSION", "MACHINE")
+		t.Add("BACKUP", "MADE", "REACHES TO", "SIZE", "VERSION", "MACHINE")
 		for _, name := range names {
 			s, err := r.Find(ctx, name)
 			if err != nil {
-				t.Add(name, "", "", "", err.Error())
+				t.Add(name, "", "", "", "", err.Error())
 				continue
 			}
-			t.Add(name, command.When(s.Created), command.BytesText(s.Size), s.Version, s.Host)
+			last, err := r.LastPart(ctx, name)
+			if err != nil {
+				return err
+			}
+			t.Add(name, command.When(s.Created), reachText(last), command.BytesText(s.Size), s.Version, s.Host)
 		}
 		return t.Write(e.Out)
 	})
@@ -169,9 +183,15 @@ func (f *identityFlags) fetch(ctx context.Context, e *command.Env, r *repository
 	if s, err = r.Find(ctx, f.Name); err != nil {
 		return s, 0, err
 	}
+	size, err = load(ctx, e, r, s, identities, file)
+	return s, size, err
+}
+
+// load writes a backup, or a part, to a file.
+func load(ctx context.Context, e *command.Env, r *repository.Repository, s repository.Snapshot, identities []age.Identity, file string) (size int64, err error) {
 	p := command.NewProgress(e)
 	defer p.Clear()
-	size, err = command.WriteBeside(file, func(w io.Writer) error {
+	return command.WriteBeside(file, func(w io.Writer) error {
 		packed, err := archive.Compress(w)
 		if err != nil {
 			return err
@@ -179,7 +199,45 @@ func (f *identityFlags) fetch(ctx context.Context, e *command.Env, r *repository
 		count := &steps.Writer{To: packed, Total: s.Size, Report: func(done, total int64) { p.Step(steps.Step{Step: "fetch", Done: done, Total: total}) }}
 		return errors.Join(r.Load(ctx, s, identities, count), packed.Close())
 	})
-	return s, size, err
+}
+
+// fetched is a backup with what changed since, in files.
+type fetched struct {
+	name  string // for people
+	file  string
+	parts []string
+}
+
+// fetchReach writes a backup, and what changed since until a time, the zero one for now, to
+// files below dir, which is there.
+func (f *identityFlags) fetchReach(ctx context.Context, e *command.Env, r *repository.Repository, to time.Time, dir string) (*fetched, error) {
+	identities, err := readIdentities(f.Identity)
+	if err != nil {
+		return nil, err
+	}
+	reach, err := r.Reach(ctx, f.Name, to)
+	if err != nil {
+		return nil, err
+	}
+	if reach.Left != nil {
+		fmt.Fprintf(e.Out, "What changed last is damaged, and is left out: %v\n", reach.Left)
+	}
+	found := &fetched{name: reach.Base.Name, file: filepath.Join(dir, "backup")}
+	if _, err := load(ctx, e, r, reach.Base, identities, found.file); err != nil {
+		return nil, err
+	}
+	journal := r.Journal(reach.Base.Name)
+	for n, part := range reach.Parts {
+		file := filepath.Join(dir, fmt.Sprint("part", n))
+		if _, err := load(ctx, e, journal, part, identities, file); err != nil {
+			return nil, err
+		}
+		found.parts = append(found.parts, file)
+	}
+	if len(reach.Parts) > 0 {
+		found.name += " with what changed until " + reachText(reach.To())
+	}
+	return found, nil
 }
 
 func readIdentities(file string) ([]age.Identity, error) {
@@ -215,7 +273,10 @@ func (c *offsiteFetchCmd) Run(e *command.Env) error {
 	})
 }
 
-type offsiteRestoreCmd struct{ identityFlags }
+type offsiteRestoreCmd struct {
+	identityFlags
+	To time.Time `help:"Restore what the daemon had at this time, like 2026-11-28T10:00:00Z; with latest, from the backup that goes farthest by then. The data of services is as in the backup." placeholder:"TIME"`
+}
 
 // Run fetches a backup beside the data directory, and restores it.
 func (c *offsiteRestoreCmd) Run(e *command.Env) error {
@@ -229,12 +290,11 @@ func (c *offsiteRestoreCmd) Run(e *command.Env) error {
 			return err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-		file := filepath.Join(temp, "backup")
-		s, _, err := c.fetch(ctx, e, r, file)
+		found, err := c.fetchReach(ctx, e, r, c.To, temp)
 		if err != nil {
 			return err
 		}
-		return restoreAll(e, c.DaemonFlags, file, s.Name)
+		return restoreAll(e, c.DaemonFlags, *found)
 	})
 }
 

@@ -83,7 +83,7 @@ func plain(t testing.TB, dir string, m Manifest) []byte {
 	if m.Schema == 0 {
 		m.Schema = schema(t, dir)
 	}
-	s, err := NewSource(context.Background(), dir, m)
+	s, err := NewSource(context.Background(), dir, m, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestADamagedFileIsNotBackedUp(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, BlobName(sum(droplet))), []byte("The bits of a droplet"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSource(t.Context(), dir, Manifest{Schema: 1})
+	s, err := NewSource(t.Context(), dir, Manifest{Schema: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

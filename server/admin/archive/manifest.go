@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cupola/runtime/pattern"
+	"cupola/store"
 )
 
 // format is the number of this file format: the second has volumes.
@@ -21,6 +22,7 @@ const (
 	ImagesDir = "images" // <sha256>.json: the records of images
 	LocksDir  = "stack-locks"
 	TreesDir  = "volume-trees" // <volume>.tar
+	PagesName = "db/pages"
 )
 
 // Manifest says what a backup holds. All members of a file are there, in the
@@ -32,6 +34,9 @@ type Manifest struct {
 	Created time.Time
 	Left    []Left   `json:",omitempty"`
 	Volumes []Volume `json:",omitempty"`
+	// Pages says which pages of the database are there, as the member PagesName, in a
+	// part: what changed since a backup. A part has no other copy of the database.
+	Pages   *store.PageSet `json:",omitempty"`
 	Members []Member
 }
 
@@ -75,7 +80,7 @@ const (
 // names are what members may be called: there are no others in a backup, so
 // that none is written where it does not belong.
 var names = pattern.Lazy(`^(` + strings.Join([]string{
-	`db/(cupola\.db|store\.key|admin-password|ca\.key)`, `db/bbs/[a-z]+\.(crt|key)`, `identity/ca\.(crt|key)`, `ca\.pem`, `ssh_host_key`,
+	`db/(cupola\.db|pages|store\.key|admin-password|ca\.key)`, `db/bbs/[a-z]+\.(crt|key)`, `identity/ca\.(crt|key)`, `ca\.pem`, `ssh_host_key`,
 	`blobs/[0-9a-f]{2}/[0-9a-f]{64}`, `rootfs/oci/[0-9a-f]{64}`, `rootfs/images/fallbacks`, ImagesDir + `/[0-9a-f]{64}\.json`,
 	StacksDir + `/[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}/(stack\.json|lock\.json|fs\.tar)`, LocksDir + `/[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}\.json`,
 	TreesDir + `/[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}\.tar`,
@@ -104,12 +109,37 @@ func (m Manifest) check() error {
 		}
 		seen[f.Name] = true
 	}
+	if m.Pages != nil {
+		return m.checkPart(seen)
+	}
+	if seen[PagesName] {
+		return errors.New("it has pages of the database, and is no part")
+	}
 	for _, name := range needed {
 		if !seen[name] {
 			return fmt.Errorf("it has no %s", name)
 		}
 	}
 	return m.checkVolumes(seen)
+}
+
+// checkPart holds that a part has its pages, and nothing that only a backup has.
+func (m Manifest) checkPart(members map[string]bool) error {
+	if err := m.Pages.Check(); err != nil {
+		return err
+	}
+	if !members[PagesName] {
+		return errors.New("the pages of the database are not there")
+	}
+	for _, f := range m.Members {
+		switch dir, _, _ := strings.Cut(f.Name, "/"); {
+		case f.Name == PagesName && f.Size != m.Pages.Bytes():
+			return fmt.Errorf("its pages have %d bytes instead of %d", f.Size, m.Pages.Bytes())
+		case f.Name == "db/cupola.db", dir == StacksDir, dir == LocksDir, dir == TreesDir:
+			return fmt.Errorf("member %q is none of a part", f.Name)
+		}
+	}
+	return nil
 }
 
 // checkVolumes holds that each volume has its member, and each such member its
@@ -150,6 +180,14 @@ func (f Member) check() error {
 		return fmt.Errorf("member %q is not what its name says", f.Name)
 	}
 	return nil
+}
+
+// ID is another one for each content of a file: its name, if that tells the content.
+func (f Member) ID() string {
+	if f.addressed() != "" || strings.HasPrefix(f.Name, ImagesDir+"/") {
+		return f.Name
+	}
+	return f.Name + " " + f.SHA256
 }
 
 // addressed is the digest that a member is named by; "" for one that is not.

@@ -51,6 +51,11 @@ func (v *verifier) run(ctx context.Context, r io.Reader) (Report, error) {
 	if err := read(ctx, r, visitor{Manifest: v.begin, Member: v.member}); err != nil {
 		return Report{}, err
 	}
+	return v.check(ctx)
+}
+
+// check compares the database with the members, once all have been read.
+func (v *verifier) check(ctx context.Context) (Report, error) {
 	contents, err := store.Inspect(ctx, v.dir)
 	if err != nil {
 		return Report{}, err
@@ -74,6 +79,9 @@ func (v *verifier) run(ctx context.Context, r io.Reader) (Report, error) {
 func BlobName(digest string) string { return path.Join("blobs", digest[:min(2, len(digest))], digest) }
 
 func (v *verifier) begin(m Manifest) error {
+	if m.Pages != nil {
+		return errors.New("it is a part of what changed since a backup, and no backup")
+	}
 	v.manifest, v.members = m, map[string]bool{}
 	for _, f := range m.Members {
 		v.members[f.Name] = true
@@ -207,11 +215,13 @@ func Extract(ctx context.Context, r io.Reader, dir string) (m Manifest, err erro
 	}
 	defer root.Close()
 	v := visitor{Manifest: func(read Manifest) error { m = read; return nil }}
-	v.Member = func(f Member, content io.Reader) error {
-		if err := root.MkdirAll(path.Dir(f.Name), 0o700); err != nil {
-			return &visitError{err}
-		}
-		return writeFile(filepath.Join(dir, filepath.FromSlash(f.Name)), content)
-	}
+	v.Member = func(f Member, content io.Reader) error { return extract(root, dir, f, content) }
 	return m, read(ctx, r, v)
+}
+
+func extract(root *os.Root, dir string, f Member, content io.Reader) error {
+	if err := root.MkdirAll(path.Dir(f.Name), 0o700); err != nil {
+		return &visitError{err}
+	}
+	return writeFile(filepath.Join(dir, filepath.FromSlash(f.Name)), content)
 }

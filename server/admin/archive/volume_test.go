@@ -52,7 +52,7 @@ func TestVolumesAreVerified(t *testing.T) {
 		"an archive of none":    {nil, "belongs to no volume"},
 		"a name that leads out": {[]Volume{one, {Name: "../../db", Bytes: 1}}, "is not there"},
 	} {
-		if _, err := NewSource(context.Background(), dir, Manifest{Volumes: c.volumes}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := NewSource(context.Background(), dir, Manifest{Volumes: c.volumes}, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v; want %q", name, err, c.want)
 		}
 	}

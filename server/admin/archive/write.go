@@ -35,15 +35,17 @@ type Source struct {
 }
 
 // NewSource describes the files of dir, which must not change any more. m says
-// the rest.
-func NewSource(ctx context.Context, dir string, m Manifest) (*Source, error) {
+// the rest. It leaves out the files whose IDs are had, if has is not nil.
+func NewSource(ctx context.Context, dir string, m Manifest, has func(id string) bool) (*Source, error) {
 	m.Format, m.Members = format, nil
 	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return errors.Join(err, ctx.Err())
 		}
 		member, err := describe(ctx, dir, file)
-		m.Members = append(m.Members, member)
+		if has == nil || !has(member.ID()) {
+			m.Members = append(m.Members, member)
+		}
 		return err
 	})
 	if err != nil {
@@ -100,6 +102,9 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 	return r.Reader.Read(p)
 }
+
+// Members are the files.
+func (s *Source) Members() []Member { return s.members }
 
 // Size is how many bytes WriteTo writes.
 func (s *Source) Size() int64 {

@@ -28,6 +28,8 @@ type Options struct {
 	WithoutVolumes bool          `help:"Exclude the data of data services and deployments; after a restore it is lost."`
 	Hold           time.Duration `help:"Maximum time that writes to a volume are blocked while it is copied." default:"1m"`
 	Version        string        `flag:"-"` // of this cupola
+
+	Members func([]archive.Member) `flag:"-" json:"-"` // is called with the backup's files; nil for not at all
 }
 
 // names reports whether stacks and images are only named, to be built or pulled
@@ -53,9 +55,12 @@ func (b *Maker) Write(ctx context.Context, o Options, begin func(size int64) io.
 	if err := b.gather(ctx, dir, o, &m); err != nil {
 		return err
 	}
-	source, err := archive.NewSource(ctx, dir, m)
+	source, err := archive.NewSource(ctx, dir, m, nil)
 	if err != nil {
 		return err
+	}
+	if o.Members != nil {
+		o.Members(source.Members())
 	}
 	return source.WriteTo(ctx, begin(source.Size()))
 }
@@ -106,7 +111,7 @@ func (b *Maker) gatherRows(ctx context.Context, dir string, o Options, m *archiv
 	if err != nil || o.names() {
 		return kept, err
 	}
-	if err := b.gatherImages(kept, dir); err != nil {
+	if err := b.gatherImages(kept, dir, nil); err != nil {
 		kept.Release()
 		return nil, err
 	}
@@ -137,7 +142,8 @@ func (b *Maker) imagesOf(ctx context.Context, db string) (map[string]bool, error
 	return needed, errors.Join(err, s.Close())
 }
 
-func (b *Maker) gatherImages(kept *rootfs.Kept, dir string) error {
+// gatherImages links images, but for those whose record is had, if has is not nil.
+func (b *Maker) gatherImages(kept *rootfs.Kept, dir string, has func(id string) bool) error {
 	records, blobs, images := filepath.Join(dir, archive.ImagesDir), filepath.Join(dir, "rootfs", "oci"), filepath.Join(dir, "rootfs", "images")
 	for _, name := range []string{records, blobs, images} {
 		if err := os.MkdirAll(name, 0o700); err != nil {
@@ -145,6 +151,9 @@ func (b *Maker) gatherImages(kept *rootfs.Kept, dir string) error {
 		}
 	}
 	for _, i := range kept.Images {
+		if has != nil && has(recordID(i.Digest)) {
+			continue
+		}
 		if err := b.Stacks.Roots.Images.Link(i.Digest, records, blobs); err != nil {
 			return err
 		}

@@ -31,8 +31,8 @@ import (
 // Restore makes the data directory dataDir of a backup, which it verifies first. The
 // directory must be empty or not there. Until it is whole it lies beside under
 // another name: a restore that is killed leaves no half of it, and the next one
-// deletes what it left.
-func Restore(ctx context.Context, dataDir, file string, log *slog.Logger, report steps.Func) (archive.Report, error) {
+// deletes what it left. parts are the files of what changed since, the oldest first, if any.
+func Restore(ctx context.Context, dataDir, file string, parts []string, log *slog.Logger, report steps.Func) (archive.Report, error) {
 	if err := checkEmpty(dataDir); err != nil {
 		return archive.Report{}, err
 	}
@@ -43,7 +43,8 @@ func Restore(ctx context.Context, dataDir, file string, log *slog.Logger, report
 	r := &restore{to: dataDir, log: log, report: found, progress: func(step string, done, total int64) {
 		report(steps.Step{Step: step, Done: done, Total: total})
 	}}
-	return found, r.run(ctx, file)
+	err = r.run(ctx, file, parts)
+	return r.report, err
 }
 
 // Verify checks a backup's file to its last byte.
@@ -94,7 +95,7 @@ type restore struct {
 	dir      string // until it is whole
 }
 
-func (r *restore) run(ctx context.Context, file string) (err error) {
+func (r *restore) run(ctx context.Context, file string, parts []string) (err error) {
 	if err := r.sweep(); err != nil {
 		return err
 	}
@@ -116,6 +117,9 @@ func (r *restore) run(ctx context.Context, file string) (err error) {
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	if err := r.apply(ctx, parts); err != nil {
 		return err
 	}
 	if err := r.finish(ctx); err != nil {

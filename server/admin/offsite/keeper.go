@@ -14,6 +14,7 @@ import (
 
 	"cupola/runtime/durable"
 	"cupola/runtime/fault"
+	"cupola/server/admin/archive"
 	"cupola/server/admin/backup"
 	"cupola/server/admin/repository"
 	"cupola/server/admin/repository/storage"
@@ -37,6 +38,8 @@ type Keeper struct {
 
 	mu     sync.Mutex
 	states map[string]*Status // by address
+
+	followers map[string]*follower // by address; none if changes are not sent
 }
 
 // Status is what is known of the backups at one address.
@@ -48,6 +51,7 @@ type Status struct {
 	Failures int       `json:",omitempty"` // since the last one that was made
 	Next     time.Time `json:",omitzero"`
 	Running  bool      `json:",omitempty"`
+	Reach    Reach     `json:",omitzero"` // with what changed since the last backup
 }
 
 // Made is a backup that was made.
@@ -73,7 +77,7 @@ const (
 // New makes a Keeper that remembers what an earlier one did.
 func New(c Config) *Keeper {
 	c.Every = cmp.Or(c.Every, 24*time.Hour)
-	k := &Keeper{Config: c, turn: make(chan struct{}, 1), states: map[string]*Status{}}
+	k := &Keeper{Config: c, turn: make(chan struct{}, 1), states: map[string]*Status{}, followers: map[string]*follower{}}
 	k.turn <- struct{}{}
 	var saved []Status
 	if err := durable.ReadJSON(c.State, &saved); err != nil {
@@ -81,21 +85,35 @@ func New(c Config) *Keeper {
 	}
 	for _, to := range c.To {
 		k.states[to] = &Status{To: to}
+		if c.ChangesEvery > 0 {
+			k.followers[to] = &follower{Keeper: k, to: to}
+		}
 	}
 	for _, s := range saved {
 		if _, ok := k.states[s.To]; ok {
+			s.Reach = Reach{}
 			k.states[s.To] = &s
 		}
 	}
 	return k
 }
 
-// Run makes backups until ctx ends.
+// Run makes backups, and sends what changes after each, until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	if len(k.To) == 0 {
 		<-ctx.Done()
 		return nil
 	}
+	group, ctx := fault.NewGroup(ctx)
+	for _, f := range k.followers {
+		group.Go(fault.Loop(ctx, "offsite", f.run))
+	}
+	group.Go(fault.Loop(ctx, "offsite", k.makeBackups))
+	return group.Wait()
+}
+
+// makeBackups makes backups when they are due.
+func (k *Keeper) makeBackups(ctx context.Context) error {
 	t := time.NewTicker(look)
 	defer t.Stop()
 	for {
@@ -150,7 +168,31 @@ func (k *Keeper) Failing() (all []Status) {
 func (k *Keeper) status(to string) Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return *k.states[to]
+	s := *k.states[to]
+	if f := k.followers[to]; f != nil {
+		s.Reach = f.reaches()
+	}
+	return s
+}
+
+// Lag is how far an address is behind.
+type Lag struct {
+	To      string
+	Seconds float64
+	Due     float64 // seconds that it may be behind by the configuration
+	Reach   Reach
+}
+
+// Lags tells how far the addresses are behind, of those that follow a backup.
+func (k *Keeper) Lags() (all []Lag) {
+	for _, to := range k.To {
+		if f := k.followers[to]; f != nil {
+			if r := f.reaches(); !r.Since.IsZero() {
+				all = append(all, Lag{to, r.Behind(time.Now()).Seconds(), 2 * k.ChangesEvery.Seconds(), r})
+			}
+		}
+	}
+	return all
 }
 
 // RunRequest asks for a backup now.
@@ -238,10 +280,6 @@ func (k *Keeper) change(to string, f func(*Status)) {
 }
 
 func (k *Keeper) write(ctx context.Context, to string, report steps.Func) (m Made, err error) {
-	recipients, err := k.recipients()
-	if err != nil {
-		return m, err
-	}
 	keep, err := k.keep()
 	if err != nil {
 		return m, err
@@ -259,11 +297,7 @@ func (k *Keeper) write(ctx context.Context, to string, report steps.Func) (m Mad
 	if err != nil {
 		return m, err
 	}
-	saved, err := r.Save(ctx, repository.SaveOptions{Version: k.Version, Recipients: recipients, Rate: int64(k.Rate) << 20}, func(w io.Writer) error {
-		return k.Maker.Write(ctx, backup.Options{Hold: time.Minute, Version: k.Version}, func(size int64) io.Writer {
-			return &steps.Writer{To: w, Total: size, Report: func(done, total int64) { report(steps.Step{Step: "backup", Detail: to, Done: done, Total: total}) }}
-		})
-	})
+	saved, err := k.saveAll(ctx, to, r, report)
 	if err != nil {
 		return m, err
 	}
@@ -274,4 +308,48 @@ func (k *Keeper) write(ctx context.Context, to string, report steps.Func) (m Mad
 	}
 	m.Removed = len(removed)
 	return m, nil
+}
+
+// Behind is how many seconds each address is behind.
+func (k *Keeper) Behind() map[string]float64 {
+	all := map[string]float64{}
+	for _, l := range k.Lags() {
+		all[l.To] = l.Seconds
+	}
+	return all
+}
+
+// saveAll makes a backup of all in a repository.
+func (k *Keeper) saveAll(ctx context.Context, to string, r *repository.Repository, report steps.Func) (repository.Saved, error) {
+	o, err := k.saveOptions()
+	if err != nil {
+		return repository.Saved{}, err
+	}
+	var members []archive.Member
+	f, followed := k.followers[to], false
+	o.Commit = func(s *repository.Snapshot) error {
+		for _, m := range members {
+			s.Files = append(s.Files, r.FileID(m.ID()))
+		}
+		if f != nil {
+			followed = true
+			_ = f.rebase(ctx, r, *s) // it is tried again, and in the log and the status
+		}
+		return nil
+	}
+	options := backup.Options{Hold: time.Minute, Version: k.Version, Members: func(all []archive.Member) { members = all }}
+	saved, err := r.Save(ctx, o, func(w io.Writer) error {
+		return k.Maker.Write(ctx, options, func(size int64) io.Writer {
+			return &steps.Writer{To: w, Total: size, Report: func(done, total int64) { report(steps.Step{Step: "backup", Detail: to, Done: done, Total: total}) }}
+		})
+	})
+	if err != nil && followed {
+		f.forget()
+	}
+	return saved, err
+}
+
+func (k *Keeper) saveOptions() (repository.SaveOptions, error) {
+	recipients, err := k.recipients()
+	return repository.SaveOptions{Version: k.Version, Recipients: recipients, Rate: int64(k.Rate) << 20}, err
 }

@@ -1,0 +1,163 @@
+package backup
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cupola/server/admin/repository/storagetest"
+	"cupola/test/e2e"
+)
+
+// created is an app that was created, and when that was acknowledged.
+type created struct {
+	name string
+	at   time.Time
+}
+
+// createApps creates apps one after another until stop.
+func createApps(d *e2e.Daemon, prefix string, stop <-chan time.Time) (all []created) {
+	d.T.Helper()
+	space := d.First("/v3/spaces?names=dev")
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return all
+		case <-time.After(50 * time.Millisecond):
+		}
+		name := fmt.Sprint(prefix, n)
+		d.API("POST", "/v3/apps", e2e.Doc{"name": name, "relationships": e2e.Doc{"space": e2e.ToOne(space)}}, nil)
+		all = append(all, created{name, time.Now()})
+	}
+}
+
+// missing are the apps that are not there.
+func missing(d *e2e.Daemon, all []created) (lost []string) {
+	d.T.Helper()
+	for _, a := range all {
+		var list struct{ Resources []any }
+		d.API("GET", "/v3/apps?names="+a.name, nil, &list)
+		if len(list.Resources) == 0 {
+			lost = append(lost, a.name)
+		}
+	}
+	return lost
+}
+
+// TestChangesReachTheBackup creates apps one after another, kills the daemon in the middle and
+// deletes its data directory. What was acknowledged more than the interval before is restored,
+// from a directory and from an object store that was gone for a while, with the bits of an app
+// that was pushed since the backup.
+func TestChangesReachTheBackup(t *testing.T) {
+	t.Parallel()
+	const every = 2 * time.Second
+	s3, dir := storagetest.S3(t), t.TempDir()
+	o := newOffsite(t, dir, s3.Address)
+	d := e2e.StartDaemon(t, o.binary, append(o.flags, "--backup-changes-every", every.String())...)
+	e2e.Eventually(t, time.Minute, func() string {
+		if out := command(t, d, "status"); strings.Count(out, " ok\n") != 2 {
+			return out
+		}
+		return ""
+	})
+	if out, err := d.Run("push", e2e.Example(t, "static")); err != nil {
+		t.Fatalf("push: %v\n%s", err, out)
+	}
+	s3.Stop()
+	first := createApps(d, "a", time.After(2*every))
+	e2e.Eventually(t, time.Minute, func() string {
+		if out := command(t, d, "status"); !strings.Contains(out, "changes are not sent") {
+			return out
+		}
+		return ""
+	})
+	s3.Start()
+	e2e.Eventually(t, time.Minute, func() string {
+		if out := command(t, d, "status"); strings.Count(out, " ok\n") != 2 {
+			return out
+		}
+		return ""
+	})
+	middle := time.Now().UTC()
+	time.Sleep(2 * time.Second) // parts are named by the second
+	all := append(first, createApps(d, "b", time.After(5*every))...)
+	d.Kill()
+	killed := time.Now()
+	if err := os.RemoveAll(filepath.Join(d.Dir, "db")); err != nil {
+		t.Fatal(err)
+	}
+	var due []created
+	for _, a := range all {
+		if killed.Sub(a.at) > every+3*time.Second { // which making and sending a part may take
+			due = append(due, a)
+		}
+	}
+	for _, from := range []string{dir, s3.Address} {
+		t.Run(from[:3], func(t *testing.T) {
+			e := elsewhere(d, t)
+			if out := command(t, e, "verify", "--from", from); !strings.Contains(out, "as they were written") {
+				t.Error(out)
+			}
+			out := command(t, e, "restore", "latest", "--from", from, "--identity", o.key)
+			if !strings.Contains(out, "with what changed until") {
+				t.Error(out)
+			}
+			t.Cleanup(e.Destroy)
+			e.Start()
+			if lost := missing(e, due); len(lost) > 0 {
+				t.Errorf("%d of %d apps are lost: %v", len(lost), len(due), lost)
+			}
+			e.Running("hello-static", "web", 1)
+			e.Kill()
+		})
+	}
+	t.Run("to", func(t *testing.T) {
+		e := elsewhere(d, t)
+		damageLastPart(t, dir)
+		if out := command(t, e, "restore", "latest", "--from", dir, "--identity", o.key, "--to", middle.Format(time.RFC3339)); strings.Contains(out, "left out") {
+			t.Error(out)
+		}
+		t.Cleanup(e.Destroy)
+		e.Start()
+		if lost := missing(e, first); len(lost) > 0 {
+			t.Errorf("%v are lost", lost)
+		}
+		if lost := missing(e, all[len(first):]); len(lost) != len(all)-len(first) {
+			t.Errorf("%d of %d are not there, which were created later", len(lost), len(all)-len(first))
+		}
+	})
+	t.Run("damaged", func(t *testing.T) {
+		e := elsewhere(d, t)
+		if out, err := exec.Command(e.Binary, "backups", "verify", "--from", dir).CombinedOutput(); err == nil || !strings.Contains(string(out), " is damaged: ") {
+			t.Errorf("verify: %v\n%s", err, out)
+		}
+		if out := command(t, e, "restore", "latest", "--from", dir, "--identity", o.key); !strings.Contains(out, "left out") || !strings.Contains(out, "with what changed until") {
+			t.Error(out)
+		}
+	})
+}
+
+// damageLastPart cuts off what the newest part names first.
+func damageLastPart(t *testing.T, dir string) {
+	t.Helper()
+	parts, _ := filepath.Glob(filepath.Join(dir, "journal/*/snapshots/*.json"))
+	if len(parts) == 0 {
+		t.Fatal("there are no parts")
+	}
+	text, err := os.ReadFile(parts[len(parts)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, id, _ := strings.Cut(string(text), `"ID":"`)
+	chunks, _ := filepath.Glob(filepath.Join(dir, "journal/*/chunks/*", id[:64]+".*"))
+	if len(chunks) != 1 {
+		t.Fatalf("the chunk %.64s is in %v", id, chunks)
+	}
+	if err := os.Truncate(chunks[0], 10); err != nil {
+		t.Fatal(err)
+	}
+}
