@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"cupola/runtime/identity"
 )
 
 // Policy lets in only callers who have shown the certificate of an app's
@@ -30,18 +32,8 @@ type caller struct {
 }
 
 func callerOf(cert *x509.Certificate) (c caller, ok bool) {
-	for _, unit := range cert.Subject.OrganizationalUnit {
-		kind, guid, _ := strings.Cut(unit, ":")
-		switch kind {
-		case "app":
-			c.app = guid
-		case "space":
-			c.SpaceGUID = guid
-		case "organization":
-			c.OrgGUID = guid
-		}
-	}
-	return c, c.app != "" && c.SpaceGUID != "" && c.OrgGUID != ""
+	o := identity.OwnerOf(cert)
+	return caller{o.AppGUID, Place{OrgGUID: o.OrgGUID, SpaceGUID: o.SpaceGUID}}, o.AppGUID != "" && o.SpaceGUID != "" && o.OrgGUID != ""
 }
 
 // named reports whether a policy's source names the caller.
