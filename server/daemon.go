@@ -140,6 +140,7 @@ func (d *daemon) admin(said *support.Log) *admin.Daemon {
 func (d *daemon) close() {
 	x := d.executor
 	d.loops.DataBroker.Close()
+	d.loops.Scaling.Close()
 	errs := []error{x.Close()}
 	if x.Store != nil {
 		errs = append(errs, x.Store.Close())

@@ -32,3 +32,26 @@ func (t scalingEvents) Forget(tx *Tx, appGUID string, kept int) error {
 		appGUID, appGUID, kept)
 	return err
 }
+
+// ScalingInstances are the service instances of the autoscaler's service.
+var ScalingInstances = &Table[cf.ScalingInstance]{
+	name: "scaling_instances", singular: "Scaling instance",
+	columns: "guid, created_at, updated_at, request, default_policy",
+	fields: func(v *cf.ScalingInstance, _ *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Request, &v.DefaultPolicy}
+	},
+	resource: func(v *cf.ScalingInstance) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid"},
+}
+
+// ScalingBindings are the apps that are bound to them, each at most once. They end with their
+// instance and with their app.
+var ScalingBindings = &Table[cf.ScalingBinding]{
+	name: "scaling_bindings", singular: "Scaling binding",
+	columns: "guid, created_at, updated_at, instance_guid, app_guid, request, password",
+	fields: func(v *cf.ScalingBinding, k *sealer) []any {
+		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.InstanceGUID, &v.AppGUID, &v.Request, sealedColumn{k, &v.Password}}
+	},
+	resource: func(v *cf.ScalingBinding) *cf.Resource { return &v.Resource },
+	filters:  map[string]string{"guids": "guid", "instance_guids": "instance_guid", "app_guids": "app_guid"},
+}

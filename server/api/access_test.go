@@ -94,6 +94,7 @@ var attempts = map[string]attempt{
 	"PATCH /v3/apps/{guid}/relationships/current_droplet":                    {"/v3/apps/app-1/relationships/current_droplet", `{"data": {"guid": "droplet-1"}}`, 200, inSpace},
 	"POST /v3/apps/{guid}/sidecars":                                          {"/v3/apps/app-1/sidecars", `{"name": "new", "command": "c", "process_types": ["web"]}`, 201, inSpace},
 	"PUT /v1/apps/{guid}/policy":                                             {"/v1/apps/app-1/policy", `{"instance_min_count": 1, "instance_max_count": 2, "scaling_rules": []}`, 200, inSpace},
+	"POST /v1/apps/{guid}/metrics":                                           {"/v1/apps/app-1/metrics", `{}`, 401, platform},
 	"DELETE /v1/apps/{guid}/policy":                                          {"/v1/apps/app-1/policy", "", 200, inSpace},
 	"POST /jobs":                                                             {"/jobs?app_guid=app-1", `{"name": "report", "command": "x"}`, 201, namedSpace},
 	"DELETE /jobs/{guid}":                                                    {"/jobs/job-1", "", 204, inSpace},
@@ -423,7 +424,7 @@ func expected(rule authz.Rule, user string, a attempt) int {
 		sees = actor.May(rule, here)
 	}
 	switch {
-	case user == anonymous:
+	case user == anonymous, rule&authz.Public != 0: // it takes no token
 		return 401
 	case (a.where == ofSelf || a.where == ofAdmin) && !actor.MayWrite():
 		return 403

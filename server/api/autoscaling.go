@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"cupola/server/control/autoscaling"
@@ -56,6 +55,42 @@ func deleteScalingPolicy(c *call) (*response, error) {
 func autoscalerFailure(e *cf.Error) *response {
 	status := faults[e.Kind].status
 	return &response{status: status, body: doc{"code": http.StatusText(status), "message": e.Detail}}
+}
+
+// maxSubmission bounds the JSON of custom metrics, in bytes.
+const maxSubmission = 64 << 10
+
+// submitMetrics takes custom metrics of an app. Apps have no token: they show their instance's
+// certificate, or the password of their binding.
+func submitMetrics(c *call) (*response, error) {
+	body, err := readBody(c.Request, maxSubmission)
+	if err != nil {
+		return nil, err
+	}
+	var m autoscaling.Submission
+	err = c.tx(false, func() error {
+		if err := autoscaling.CheckSubmitter(c.Tx, c.guid(), submitter(c.Request)); err != nil {
+			return err
+		}
+		if m, err = autoscaling.ParseSubmission(body); err != nil {
+			return err
+		}
+		m, err = autoscaling.Accept(c.Tx, c.guid(), m)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.s.Autoscaler.Submit(c.guid(), m)
+	return &response{}, nil
+}
+
+func submitter(r *http.Request) (by autoscaling.Submitter) {
+	by.Username, by.Password, _ = r.BasicAuth()
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		by.Certificate = r.TLS.PeerCertificates[0]
+	}
+	return by
 }
 
 // span is a part of a history that is asked for.
@@ -150,12 +185,8 @@ func listScalingMetrics(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	metric := autoscaling.Metric(strings.ToLower(c.param("metric")))
-	unit, known := autoscaling.Unit(metric)
-	if !known {
-		return nil, badQuery("metric type %q is not measured", metric)
-	}
+	metric := autoscaling.Metric(c.param("metric"))
 	return history(c, s, c.s.Autoscaler.Points(app.GUID, metric), func(p autoscaling.Point) time.Time { return p.At }, func(p autoscaling.Point) doc {
-		return doc{"app_id": app.GUID, "name": metric, "unit": unit, "value": strconv.FormatInt(p.Value, 10), "timestamp": p.At.UnixNano()}
+		return doc{"app_id": app.GUID, "name": metric, "unit": p.Unit, "value": strconv.FormatInt(p.Value, 10), "timestamp": p.At.UnixNano()}
 	})
 }

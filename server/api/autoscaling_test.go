@@ -1,8 +1,13 @@
 package api
 
 import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +35,7 @@ func TestScalingPolicies(t *testing.T) {
 		{method: "PUT", path: "/v1/apps/none/policy", body: policy, status: 404, want: `{"code": "Not Found", "message": "App not found"}`},
 		{method: "GET", path: "/v1/apps/app-1/scaling_histories?order=desc&page=1", status: 200, want: `{"total_results": 0, "total_pages": 0, "page": 1, "resources": []}`},
 		{method: "GET", path: "/v1/apps/app-1/scaling_histories?start-time=x", status: 400},
-		{method: "GET", path: "/v1/apps/app-1/aggregated_metric_histories/jobs", status: 400},
+		{method: "GET", path: "/v1/apps/app-1/aggregated_metric_histories/jobs", status: 200, want: `{"resources": []}`},
 		{method: "GET", path: "/v1/apps/app-1/aggregated_metric_histories/cpu", status: 200, want: `{"resources": []}`},
 		{as: "space_auditor", method: "GET", path: path, status: 200},
 		{as: "space_auditor", method: "DELETE", path: path, status: 403, want: `{"code": "Forbidden", "message": "You are not authorized to perform the requested action"}`},
@@ -49,6 +54,7 @@ type scaledWorld struct {
 
 func newScaledWorld(t *testing.T, policy string) *scaledWorld {
 	w := &scaledWorld{world: newWorld(t), now: time.Now()}
+	w.write(func(tx *store.Tx) error { return seedApp(tx, "app-2", "other") })
 	w.api.Autoscaler.Now = func() time.Time { return w.now }
 	w.api.Autoscaler.Gauges = func(string, time.Time) []map[string]float64 { return []map[string]float64{{"cpu": w.cpu}} }
 	w.changeApp(func(a *cf.App) { a.State = cf.Started })
@@ -230,4 +236,112 @@ func TestRequestsAreMeasured(t *testing.T) {
 			t.Errorf("%s: got %d; want %d", metric, got, want)
 		}
 	}
+}
+
+const ofJobs = `{"instance_min_count": 1, "instance_max_count": 3, "scaling_rules": [{"metric_type": "jobs", "threshold": 10, "operator": ">", "adjustment": "+1", "breach_duration_secs": 60}]%s}`
+
+// TestCustomMetrics submits metrics of app-1 as different clients, and has it scaled by them.
+func TestCustomMetrics(t *testing.T) {
+	w := newScaledWorld(t, fmt.Sprintf(ofJobs, ""))
+	w.run(t, []step{{method: "POST", path: "/v3/apps/app-1/processes/web/actions/scale", body: `{"instances": 1}`, status: 202}})
+	w.bindScaling("instance", "app-1", "app-2")
+	const jobs = `{"instance_index": 0, "metrics": [{"name": "jobs", "value": %v, "unit": "jobs"}]}`
+	of := func(app string) autoscaling.Submitter {
+		return autoscaling.Submitter{Certificate: &x509.Certificate{Subject: pkix.Name{OrganizationalUnit: []string{"organization:o", "space:s", "app:" + app}}}}
+	}
+	own := autoscaling.Submitter{Username: "binding-app-1", Password: "secret-app-1"}
+	for name, c := range map[string]struct {
+		by     autoscaling.Submitter
+		body   string
+		status int
+		want   string
+	}{
+		"its credentials":       {own, fmt.Sprintf(jobs, 1), 200, ""},
+		"its certificate":       {of("app-1"), fmt.Sprintf(jobs, 1.5), 200, ""},
+		"nobody":                {autoscaling.Submitter{}, fmt.Sprintf(jobs, 1), 401, `{"code":"Unauthorized","message":"Unauthorized"}`},
+		"another password":      {autoscaling.Submitter{Username: "binding-app-1", Password: "secret-app-2"}, fmt.Sprintf(jobs, 1), 401, "Unauthorized"},
+		"another app's":         {autoscaling.Submitter{Username: "binding-app-2", Password: "secret-app-2"}, fmt.Sprintf(jobs, 1), 401, "Unauthorized"},
+		"another app":           {of("app-2"), fmt.Sprintf(jobs, 1), 403, `{"code":"Forbidden","message":"Unauthorized"}`},
+		"a certificate of none": {of(""), fmt.Sprintf(jobs, 1), 403, "Unauthorized"},
+		"no JSON":               {own, `[`, 400, "Error unmarshaling custom metrics request body"},
+		"no number":             {own, fmt.Sprintf(jobs, `"1"`), 400, "Error unmarshaling custom metrics request body"},
+		"no metrics":            {own, `{"instance_index": 0}`, 400, "Error parsing request body"},
+		"a measured metric":     {own, `{"metrics": [{"name": "cpu", "value": 1}]}`, 400, "Custom Metric: cpu matches with standard metrics name"},
+		"another metric":        {own, `{"metrics": [{"name": "queue", "value": 1}]}`, 400, "Custom Metric: queue does not match with metrics defined in policy"},
+		"too much":              {own, strings.Repeat(" ", 65<<10), 413, "larger than"},
+	} {
+		if status, got := w.submit("app-1", c.by, c.body); status != c.status || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %d %s; want %d %s", name, status, got, c.status, c.want)
+		}
+	}
+	w.pass(20*time.Second, 0)
+	if got := w.api.Autoscaler.Points("app-1", "jobs"); len(got) != 1 || got[0].Value != 2 || got[0].Unit != "jobs" {
+		t.Errorf("got %v; want the mean of 1 and 1.5, rounded up", got)
+	}
+	for range 4 {
+		w.submit("app-1", own, fmt.Sprintf(jobs, 11))
+		w.pass(20*time.Second, 0)
+	}
+	w.is(2, "1>2 +1 instance(s) because jobs > 10jobs for 60 seconds")
+}
+
+// TestMetricsOfBoundApps has an app submit another one's metrics, which its policy allows those that
+// are bound to the same instance.
+func TestMetricsOfBoundApps(t *testing.T) {
+	w := newScaledWorld(t, fmt.Sprintf(ofJobs, `, "configuration": {"custom_metrics": {"metric_submission_strategy": {"allow_from": "bound_app"}}}`))
+	const body = `{"instance_index": 0, "metrics": [{"name": "jobs", "value": 3}, {"name": "queue", "value": 3}]}`
+	by := autoscaling.Submitter{Certificate: &x509.Certificate{Subject: pkix.Name{OrganizationalUnit: []string{"app:app-2"}}}}
+	status := func() int { n, _ := w.submit("app-1", by, body); return n }
+	if got := status(); got != 401 {
+		t.Errorf("an app that is not bound: got %d", got)
+	}
+	w.bindScaling("instance", "app-1")
+	w.bindScaling("another", "app-2")
+	if got := status(); got != 401 {
+		t.Errorf("an app that is bound to another instance: got %d", got)
+	}
+	w.write(func(tx *store.Tx) error { return store.ScalingInstances.Delete(tx, "another") })
+	w.bindScaling("", "app-2")
+	if got := status(); got != 200 {
+		t.Errorf("an app that is bound to the same instance: got %d", got)
+	}
+	w.pass(20*time.Second, 0)
+	if got := w.api.Autoscaler.Points("app-1", "queue"); len(got) != 0 {
+		t.Errorf("got %v of a metric that no rule looks at", got)
+	}
+	if got := w.api.Autoscaler.Points("app-1", "jobs"); len(got) != 1 || got[0].Value != 3 {
+		t.Errorf("got %v; want 3", got)
+	}
+}
+
+// bindScaling binds apps to a new instance of the autoscaler's service, or to the first one.
+func (w *scaledWorld) bindScaling(instance string, apps ...string) {
+	w.write(func(tx *store.Tx) error {
+		if instance != "" {
+			if err := store.ScalingInstances.Insert(tx, &cf.ScalingInstance{Resource: cf.Resource{GUID: instance}}); err != nil {
+				return err
+			}
+		}
+		for _, app := range apps {
+			b := &cf.ScalingBinding{Resource: cf.Resource{GUID: "binding-" + app}, InstanceGUID: cmp.Or(instance, "instance"), AppGUID: app, Password: "secret-" + app}
+			if err := store.ScalingBindings.Insert(tx, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// submit submits metrics of an app, and returns the answer.
+func (w *scaledWorld) submit(app string, by autoscaling.Submitter, body string) (status int, text string) {
+	r := httptest.NewRequestWithContext(w.t.Context(), "POST", "/v1/apps/"+app+"/metrics", strings.NewReader(body))
+	if by.Username != "" {
+		r.SetBasicAuth(by.Username, by.Password)
+	}
+	if by.Certificate != nil {
+		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{by.Certificate}, VerifiedChains: [][]*x509.Certificate{{by.Certificate}}}
+	}
+	rec := httptest.NewRecorder()
+	w.api.ServeHTTP(rec, r)
+	return rec.Code, rec.Body.String()
 }

@@ -197,6 +197,7 @@ func (s *Server) routes() []route {
 		{"GET /v1/apps/{guid}/policy", read, inTx(showScalingPolicy)},
 		{"PUT /v1/apps/{guid}/policy", develop, inTx(putScalingPolicy)},
 		{"DELETE /v1/apps/{guid}/policy", develop, inTx(deleteScalingPolicy)},
+		{"POST /v1/apps/{guid}/metrics", public, submitMetrics},
 		{"GET /v1/apps/{guid}/scaling_histories", read, inTx(listScalingHistory)},
 		{"GET /v1/apps/{guid}/aggregated_metric_histories/{metric}", read, inTx(listScalingMetrics)},
 

@@ -343,6 +343,18 @@ func (c *Config) APIURL() string {
 	return "http://" + net.JoinHostPort(c.APIHost(), port)
 }
 
+// AutoscalerHost is where apps submit their metrics, and the autoscaler's CLI plugin asks.
+func (c *Config) AutoscalerHost() string { return "autoscaler." + c.Domain }
+
+// AutoscalerURL is its URL as the credentials of apps have it: by HTTPS, if there is that.
+func (c *Config) AutoscalerURL() string {
+	if _, port, err := net.SplitHostPort(c.HTTPS); err == nil {
+		return "https://" + net.JoinHostPort(c.AutoscalerHost(), port)
+	}
+	_, port, _ := net.SplitHostPort(c.HTTP)
+	return "http://" + net.JoinHostPort(c.AutoscalerHost(), port)
+}
+
 // ConsoleURL is the web console's URL for a browser of this machine.
 func (c *Config) ConsoleURL() string {
 	_, port, _ := net.SplitHostPort(c.HTTP)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 
@@ -146,7 +147,7 @@ func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 		return f.Router.Ahead(router.Guard(l, c, f.gate), d)
 	}
 	f.bound, f.http = bound, []net.Listener{guard(bound.Plain, nil, handlers.Direct())}
-	secure := f.certs.TLS(certs.Callers{Guards: f.Router.Guards, Authorities: x.Identities.Certificate})
+	secure := f.certs.TLS(certs.Callers{Guards: f.Router.Guards, May: func(name string) bool { return strings.EqualFold(name, x.AutoscalerHost()) }, Authorities: x.Identities.Certificate})
 	if bound.Secure != nil {
 		f.http = append(f.http, guard(bound.Secure, secure, handlers.Direct()))
 	}

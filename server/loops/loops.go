@@ -24,7 +24,6 @@ import (
 	"cupola/server/databackup"
 	"cupola/server/databroker"
 	"cupola/server/deploy"
-	"cupola/server/desire"
 	"cupola/server/executor"
 	"cupola/server/front"
 	"cupola/server/ingress"
@@ -32,6 +31,7 @@ import (
 	"cupola/server/reach"
 	"cupola/server/reconcile"
 	"cupola/server/router"
+	"cupola/server/scalingbroker"
 	"cupola/server/sleep"
 	"cupola/store/cf"
 )
@@ -47,7 +47,8 @@ type Loops struct {
 	Brokers    *broker.Loop
 	Calls      *outbound.Caller
 	DataBroker *databroker.Service // the built-in service broker; nil where it is off
-	Backups    *databackup.Loop    // of its instances
+	Scaling    *scalingbroker.Service
+	Backups    *databackup.Loop // of its instances
 	Ingress    *ingress.Ingress
 	Reach      *reach.Reach
 	Sleep      *sleep.Loop
@@ -121,8 +122,8 @@ func (l *Loops) stackVersion() func(stack string) string {
 	}
 }
 
-// OpenDataServices opens the built-in service broker, if it is enabled, and the loop that
-// backs up its instances.
+// OpenDataServices opens the built-in service broker, if it is enabled, the loop that backs up
+// its instances, and the broker of the autoscaler.
 func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
 	x := l.Executor
 	if len(x.DataServices) > 0 {
@@ -133,7 +134,11 @@ func (l *Loops) OpenDataServices(ctx context.Context) (err error) {
 		offer := x.Stacks.Offered
 		x.Stacks.Offered = func() { offer(); l.DataBroker.Refresh(context.WithoutCancel(ctx)) }
 	}
+	if err != nil {
+		return err
+	}
 	l.Backups = databackup.New(databackup.Config{Store: x.Store, Blobs: x.Blobs, Data: l.DataBroker, Dir: x.Dir.Path(), Keep: func() int { return x.Current.Get().ServiceBackups }, Log: x.Log})
+	l.Scaling, err = scalingbroker.Open(ctx, scalingbroker.Config{Store: x.Store, URL: x.AutoscalerURL(), Log: x.Log})
 	return err
 }
 
@@ -174,8 +179,7 @@ func (l *Loops) cellsOf(az string) []string {
 
 // Retire replaces an instance.
 func (l *Loops) Retire(p *cf.Process, a *cf.App, index int) {
-	key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, a), Index: index}
-	if err := l.Reconcile.Retire(context.Background(), key); err != nil {
+	if err := l.Reconcile.Retire(context.Background(), p, a, index); err != nil {
 		l.Executor.Log.Error("instance not retired", "process_guid", p.GUID, "index", index, "err", err)
 	}
 }
@@ -196,6 +200,7 @@ func (l *Loops) Start(live context.Context, group *fault.Group) {
 	if l.DataBroker != nil {
 		group.Go(fault.Loop(live, "measure", adopted(func(ctx context.Context) error { return l.Executor.Logs.EachMeasure(ctx, l.DataBroker.Measure) })))
 	}
+	l.Scaling.Start(live, group)
 	group.Go(fault.Loop(live, "databackup", adopted(l.Backups.Run)))
 	group.Go(fault.Loop(live, "routes", l.Ingress.Run))
 	group.Go(fault.Loop(live, "sleep", adopted(l.Sleep.Run)))

@@ -9,6 +9,7 @@ import (
 	"cupola/runtime/fairqueue"
 	"cupola/runtime/lrp"
 	"cupola/server/bbs/bbsrows"
+	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -189,8 +190,12 @@ func (l *Loop) look() []CellState {
 // errNoInstance says that there is no such instance.
 var errNoInstance = errors.New("no such instance")
 
-// Retire ends an instance so that a new one takes its place.
-func (l *Loop) Retire(ctx context.Context, key lrp.Key) error {
+// Retire ends an instance of an app's process so that a new one takes its place.
+func (l *Loop) Retire(ctx context.Context, p *cf.Process, a *cf.App, index int) error {
+	return l.retire(ctx, lrp.Key{ProcessGUID: desire.ProcessGUID(p, a), Index: index})
+}
+
+func (l *Loop) retire(ctx context.Context, key lrp.Key) error {
 	defer l.poke()
 	return l.store.Write(ctx, func(tx *store.Tx) error {
 		ok, err := store.ActualLRPs.Retire(tx, key)

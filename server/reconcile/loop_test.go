@@ -508,7 +508,7 @@ func TestARetiredInstanceIsReplaced(t *testing.T) {
 		_, _ = h.app("hello", 2, 64)
 		h.runAll()
 		was := h.actuals()[1]
-		if err := h.loop.Retire(t.Context(), was.Key); err != nil {
+		if err := h.loop.retire(t.Context(), was.Key); err != nil {
 			t.Fatal(err)
 		}
 		h.settle()
@@ -518,7 +518,7 @@ func TestARetiredInstanceIsReplaced(t *testing.T) {
 		if now := h.actuals()[1]; now.InstanceGUID == was.InstanceGUID || now.CrashCount != 0 {
 			t.Errorf("got %+v", now)
 		}
-		if err := h.loop.Retire(t.Context(), lrp.Key{ProcessGUID: was.ProcessGUID, Index: 9}); !errors.Is(err, errNoInstance) {
+		if err := h.loop.retire(t.Context(), lrp.Key{ProcessGUID: was.ProcessGUID, Index: 9}); !errors.Is(err, errNoInstance) {
 			t.Errorf("got %v; want no such instance", err)
 		}
 	})

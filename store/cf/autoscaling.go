@@ -42,3 +42,20 @@ type ScalingEvent struct {
 	Message string // what else decided
 	Error   string // why it failed
 }
+
+// ScalingInstance is a service instance of the autoscaler's service. Its GUID is that of the
+// platform's service instance.
+type ScalingInstance struct {
+	Resource
+	Request       string // what was asked for, to tell the same from another
+	DefaultPolicy string // of apps that are bound without one, in JSON; "" for none
+}
+
+// ScalingBinding is an app that is bound to a ScalingInstance.
+type ScalingBinding struct {
+	Resource
+	InstanceGUID string
+	AppGUID      string
+	Request      string // as ScalingInstance has it
+	Password     string // for custom metrics, sealed at rest; "" where only certificates are accepted
+}

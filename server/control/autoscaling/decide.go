@@ -40,8 +40,8 @@ func (r Rule) beyond(value int64) bool {
 }
 
 // reason is what the history says of a rule that was met (App Autoscaler's words).
-func (r Rule) reason() string {
-	return fmt.Sprintf("%s instance(s) because %s %s %d%s for %d seconds", r.Adjustment, r.Metric, r.Operator, r.Threshold, kinds[r.Metric].unit, int(r.breach().Seconds()))
+func (r Rule) reason(unit string) string {
+	return fmt.Sprintf("%s instance(s) because %s %s %d%s for %d seconds", r.Adjustment, r.Metric, r.Operator, r.Threshold, unit, int(r.breach().Seconds()))
 }
 
 // apply is the number of instances after an adjustment. A percentage changes it by at least one.

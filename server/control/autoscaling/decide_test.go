@@ -11,7 +11,7 @@ func TestRuleIsMet(t *testing.T) {
 	// points are measured every 20 s, the last one now
 	points := func(values ...int64) (all []Point) {
 		for n, v := range values {
-			all = append(all, Point{now.Add(-time.Duration(len(values)-1-n) * 20 * time.Second), v})
+			all = append(all, Point{At: now.Add(-time.Duration(len(values)-1-n) * 20 * time.Second), Value: v})
 		}
 		return all
 	}
@@ -24,7 +24,7 @@ func TestRuleIsMet(t *testing.T) {
 		"one within it below":              {points(0, 50, 49, 70, 80), false},
 		"it is measured for too short":     {points(90, 90, 90), false},
 		"it reaches back just far enough":  {points(90, 90, 90, 90, 90), true},
-		"only points from before, then no": {[]Point{{now.Add(-2 * time.Minute), 90}}, false},
+		"only points from before, then no": {[]Point{{At: now.Add(-2 * time.Minute), Value: 90}}, false},
 	} {
 		if got := r.met(c.points, now); got != c.want {
 			t.Errorf("%s: got %v; want %v", name, got, c.want)
@@ -77,5 +77,12 @@ func TestMetrics(t *testing.T) {
 	}
 	if n := len(s[CPU]); n != int(kept/interval)+1 {
 		t.Errorf("%d points are kept; want those of %v", n, kept)
+	}
+	s.add(at.Add(1000*interval), measured{submitted: map[Metric]tally{"jobs": {7, 2, "jobs"}, "far": {-1e300, 1, ""}}})
+	if jobs, far := s["jobs"], s["far"]; len(jobs) != 1 || jobs[0].Value != 4 || jobs[0].Unit != "jobs" || far[0].Value != -maxInteger {
+		t.Errorf("got %v and %v; want a mean of 4, and the least that a policy can mean", jobs, far)
+	}
+	if s.add(at.Add(1000*interval+3*kept), measured{}); len(s) != 0 {
+		t.Errorf("metrics are kept of which nothing is known: %v", s)
 	}
 }

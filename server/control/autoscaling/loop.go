@@ -42,8 +42,9 @@ type Loop struct {
 	refused map[string]time.Time // by the GUIDs of apps
 	counted map[string]requests  // likewise, when apps were last measured
 
-	mu  sync.Mutex
-	all map[string]series // by the GUIDs of apps
+	mu        sync.Mutex
+	all       map[string]series           // by the GUIDs of apps
+	submitted map[string]map[Metric]tally // likewise, since apps were last measured
 }
 
 // NewLoop makes a Loop.
@@ -57,7 +58,7 @@ func NewLoop(c Config) *Loop {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Loop{Config: c, refused: map[string]time.Time{}, all: map[string]series{}}
+	return &Loop{Config: c, refused: map[string]time.Time{}, all: map[string]series{}, submitted: map[string]map[Metric]tally{}}
 }
 
 // Points are what was measured of an app, the oldest first.
@@ -65,12 +66,6 @@ func (l *Loop) Points(appGUID string, of Metric) []Point {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.all[appGUID][of])
-}
-
-// Unit is a metric's; false: there is no such metric.
-func Unit(of Metric) (string, bool) {
-	k, known := kinds[of]
-	return k.unit, known
 }
 
 // Run works until ctx ends.
@@ -178,13 +173,13 @@ func (l *Loop) measure(all []*subject, now time.Time) {
 		if s.app.State != cf.Started || s.asleep {
 			continue
 		}
-		m := measured{gauges: l.Gauges(guid, now.Add(-interval)), instances: s.instances}
+		m := measured{gauges: l.Gauges(guid, now.Add(-interval)), instances: s.instances, submitted: l.submitted[guid]}
 		if was, known := l.counted[guid]; known && was.count <= count {
 			m.requests, m.during = requests{count - was.count, took - was.took}, now.Sub(l.taken)
 		}
 		kept[guid].add(now, m)
 	}
-	l.all, l.counted, l.taken = kept, counted, now
+	l.all, l.counted, l.taken, l.submitted = kept, counted, now, map[string]map[Metric]tally{}
 	maps.DeleteFunc(l.refused, func(guid string, _ time.Time) bool { return kept[guid] == nil })
 }
 
@@ -201,10 +196,11 @@ func (l *Loop) attend(ctx context.Context, s *subject, now time.Time, due bool) 
 		return nil
 	}
 	for _, r := range s.policy.Rules {
-		if !r.met(l.Points(s.app.GUID, r.Metric), now) {
+		points := l.Points(s.app.GUID, r.Metric)
+		if !r.met(points, now) {
 			continue
 		}
-		w := scaling{kind: cf.ScalingDynamic, reason: r.reason(), change: func(n int) int { return apply(r.Adjustment, n) }}
+		w := scaling{kind: cf.ScalingDynamic, reason: r.reason(points[len(points)-1].Unit), change: func(n int) int { return apply(r.Adjustment, n) }}
 		w.lowest, w.highest = s.limits(active)
 		return l.change(ctx, s, w, func(row *cf.ScalingPolicy, scaled bool) {
 			if scaled {
@@ -230,7 +226,7 @@ func scheduled(s *subject, begins *Limits) scaling {
 // read.
 func (l *Loop) change(ctx context.Context, s *subject, w scaling, note func(row *cf.ScalingPolicy, scaled bool)) error {
 	err := control.InSession(ctx, l.Store, l.Platform, func(c *control.Session) error {
-		c.Actor = actor
+		c.Actor = Actor
 		row, app, err := current(c.Tx, s)
 		if err != nil || row == nil {
 			return err
@@ -251,7 +247,7 @@ func (l *Loop) change(ctx context.Context, s *subject, w scaling, note func(row 
 	}
 	l.refused[s.app.GUID] = l.Now()
 	return control.InSession(ctx, l.Store, l.Platform, func(c *control.Session) error {
-		c.Actor = actor
+		c.Actor = Actor
 		if row, _, err := current(c.Tx, s); err != nil || row == nil {
 			return err
 		}

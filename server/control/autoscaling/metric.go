@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Metric is what a rule looks at.
+// Metric is what a rule looks at: one of those below, which are measured, or a custom one, which apps
+// submit.
 type Metric string
 
-// The metrics (App Autoscaler: docs/user_guide.md).
+// The metrics that are measured (App Autoscaler: docs/user_guide.md).
 const (
 	MemoryUsed   Metric = "memoryused"
 	MemoryUtil   Metric = "memoryutil"
@@ -45,6 +46,11 @@ var kinds = map[Metric]kind{
 
 const mebi = 1 << 20
 
+func (m Metric) custom() bool {
+	_, known := kinds[m]
+	return !known
+}
+
 func percent(part, whole float64) float64 {
 	if whole <= 0 {
 		return 0
@@ -58,6 +64,7 @@ type measured struct {
 	instances int
 	requests  requests
 	during    time.Duration // 0: requests were not counted
+	submitted map[Metric]tally
 }
 
 // requests are how many ended, and how long they took together.
@@ -87,10 +94,23 @@ func (m measured) value(of Metric) (int64, bool) {
 	return int64(math.Ceil(sum / float64(len(m.gauges)))), true
 }
 
+// tally is what came in of a custom metric.
+type tally struct {
+	sum   float64
+	count int
+	unit  string
+}
+
+// mean is that of all instances' values, as App Autoscaler's aggregator has it.
+func (t tally) mean() int64 {
+	return int64(math.Ceil(min(max(t.sum/float64(t.count), -maxInteger), maxInteger)))
+}
+
 // Point is a metric at one time.
 type Point struct {
 	At    time.Time
 	Value int64
+	Unit  string
 }
 
 // kept is how long points are: twice the longest breach duration.
@@ -101,14 +121,20 @@ type series map[Metric][]Point
 
 // add adds what was measured, and forgets the oldest.
 func (s series) add(now time.Time, m measured) {
-	for of := range kinds {
-		points := s[of]
+	for of, k := range kinds {
+		if v, ok := m.value(of); ok {
+			s[of] = append(s[of], Point{now, v, k.unit})
+		}
+	}
+	for of, t := range m.submitted {
+		s[of] = append(s[of], Point{now, t.mean(), t.unit})
+	}
+	for of, points := range s {
 		for len(points) > 0 && now.Sub(points[0].At) > kept {
 			points = points[1:]
 		}
-		if v, ok := m.value(of); ok {
-			points = append(points, Point{now, v})
+		if s[of] = points; len(points) == 0 {
+			delete(s, of)
 		}
-		s[of] = points
 	}
 }

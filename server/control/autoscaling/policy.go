@@ -11,6 +11,25 @@ type Policy struct {
 	Max       int        `json:"instance_max_count"`
 	Rules     []Rule     `json:"scaling_rules,omitempty"`
 	Schedules *Schedules `json:"schedules,omitempty"`
+	// Configuration says who may submit custom metrics.
+	Configuration *Configuration `json:"configuration,omitempty"`
+}
+
+// Configuration is that of custom metrics.
+type Configuration struct {
+	CustomMetrics struct {
+		Strategy struct {
+			AllowFrom string `json:"allow_from"`
+		} `json:"metric_submission_strategy"`
+	} `json:"custom_metrics"`
+}
+
+// boundApp allows apps that are bound to the same service instance to submit metrics.
+const boundApp = "bound_app"
+
+// allowsBound reports whether other apps may submit metrics.
+func (p *Policy) allowsBound() bool {
+	return p.Configuration != nil && p.Configuration.CustomMetrics.Strategy.AllowFrom == boundApp
 }
 
 // Rule changes the number of instances when a metric is beyond a threshold.

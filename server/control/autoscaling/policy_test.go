@@ -19,6 +19,11 @@ func withSchedules(kind string, of ...string) string {
 	return fmt.Sprintf(`{"instance_min_count": 1, "instance_max_count": 4, "schedules": {"timezone": "Europe/Berlin", "%s": [%s]}}`, kind, strings.Join(of, ","))
 }
 
+// configured is a policy with a configuration.
+func configured(of string) string {
+	return `{"instance_min_count": 1, "instance_max_count": 4, "scaling_rules": [], "configuration": ` + of + `}`
+}
+
 func TestPolicies(t *testing.T) {
 	recurring := func(of ...string) string { return withSchedules("recurring_schedule", of...) }
 	dates := func(of ...string) string { return withSchedules("specific_date", of...) }
@@ -36,14 +41,17 @@ func TestPolicies(t *testing.T) {
 		"min 0":                    {`{"instance_min_count": 0, "instance_max_count": 4, "scaling_rules": []}`, "(root).instance_min_count: Must be greater than or equal to 1"},
 		"min 1.5":                  {`{"instance_min_count": 1.5, "instance_max_count": 4, "scaling_rules": []}`, "(root).instance_min_count: Invalid type. Expected: integer, given: number"},
 		"min over max":             {`{"instance_min_count": 5, "instance_max_count": 4, "scaling_rules": []}`, "(root).instance_min_count: instance_min_count 5 is higher than instance_max_count 4"},
-		"an unknown metric":        {policyWith("metric_type", `"jobs"`), `(root).scaling_rules.0.metric_type: metric_type "jobs" is not measured here: use one of cpu, cpuutil, disk, diskutil, memoryused, memoryutil, responsetime, throughput`},
+		"a custom metric":          {policyWith("metric_type", `"jobs_1"`), ""},
+		"a name of a metric":       {policyWith("metric_type", `"jobs-1"`), `(root).scaling_rules.0.metric_type: Does not match pattern '^[a-zA-Z0-9_]+$'`},
 		"an operator":              {policyWith("operator", `"=="`), `(root).scaling_rules.0.operator: scaling_rules.0.operator must be one of the following: "<", ">", "<=", ">="`},
 		"an adjustment":            {policyWith("adjustment", `"1"`), `(root).scaling_rules.0.adjustment: Does not match pattern '^[-+][1-9]+[0-9]*%?$'`},
 		"a huge adjustment":        {policyWith("adjustment", `"+99999999999999999999"`), "(root).scaling_rules.0.adjustment: scaling_rules[0].adjustment must be from -100000 to +100000"},
 		"a short breach":           {policyWith("breach_duration_secs", `59`), "(root).scaling_rules.0.breach_duration_secs: Must be greater than or equal to 60"},
 		"a long cool down":         {policyWith("cool_down_secs", `3601`), "(root).scaling_rules.0.cool_down_secs: Must be less than or equal to 3600"},
 		"a threshold":              {policyWith("threshold", `101`), "(root).scaling_rules.0: scaling_rules[0].threshold for metric_type cpu should be greater than or equal 1 and less than or equal to 100"},
-		"custom metrics":           {`{"instance_min_count": 1, "instance_max_count": 4, "scaling_rules": [], "configuration": {}}`, "(root).configuration: no custom metrics are taken here: leave configuration out"},
+		"who submits":              {configured(`{"custom_metrics": {"metric_submission_strategy": {"allow_from": "bound_app"}}}`), ""},
+		"a strategy":               {configured(`{"custom_metrics": {"metric_submission_strategy": {"allow_from": "any"}}}`), `(root).configuration.custom_metrics.metric_submission_strategy.allow_from: configuration.custom_metrics.metric_submission_strategy.allow_from must be one of the following: "bound_app", "same_app"`},
+		"no strategy":              {configured(`{"custom_metrics": {}}`), "(root).configuration.custom_metrics: metric_submission_strategy is required"},
 		"too many rules":           {`{"instance_min_count": 1, "instance_max_count": 4, "scaling_rules": [` + strings.Repeat(rule+",", 50) + rule + `]}`, "(root).scaling_rules: Array must have at most 50 items"},
 		"a time zone":              {strings.ReplaceAll(recurring(), "Europe/Berlin", "Mars"), "(root).schedules.timezone: schedules.timezone must be the name of a time zone, like Europe/Berlin or UTC"},
 		"days of both kinds":       {recurring(`{"start_time": "08:00", "end_time": "18:00", "days_of_week": [1], "days_of_month": [1], ` + limits + `}`), "(root).schedules.recurring_schedule.0: Must validate one and only one schema (oneOf): either days_of_week or days_of_month"},

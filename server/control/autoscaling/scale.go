@@ -15,8 +15,8 @@ import (
 // keptEvents is how long an app's history is.
 const keptEvents = 500
 
-// actor is who scales, in audit events.
-var actor = &authz.Actor{GUID: "autoscaler", Name: "autoscaler", Type: "client"}
+// Actor is who scales, in audit events.
+var Actor = &authz.Actor{GUID: "autoscaler", Name: "autoscaler", Type: "client"}
 
 // subject is an app with a policy.
 type subject struct {

@@ -26,7 +26,7 @@ var policySchema = all(
 	anyOf("scaling_rules", "schedules"))
 
 var ruleSchema = object(map[string]schema{
-	"metric_type":          text("metric_type", metricFault),
+	"metric_type":          pattern(`^[a-zA-Z0-9_]+$`),
 	"breach_duration_secs": integer(from(60), to(3600)),
 	"threshold":            integer(),
 	"operator":             enum("<", ">", "<=", ">="),
@@ -36,7 +36,7 @@ var ruleSchema = object(map[string]schema{
 
 var schedulesSchema = all(
 	object(map[string]schema{
-		"timezone":           text("timezone", nil),
+		"timezone":           text,
 		"recurring_schedule": array(recurringSchema),
 		"specific_date":      array(dateSchema),
 	}, "timezone"),
@@ -69,24 +69,13 @@ var dateSchema = object(map[string]schema{
 	"initial_min_instance_count": integer(),
 }, "start_date_time", "end_date_time", "instance_min_count", "instance_max_count")
 
-// configurationSchema refuses what says how custom metrics come: none are taken.
-func configurationSchema(found *Violations, at path, _ any) {
-	found.add(at, "no custom metrics are taken here: leave configuration out")
-}
-
-// metricFault is what is wrong with the name of a metric; "" is nothing. App Autoscaler takes all
-// names, of custom metrics: a rule of one that nothing measures would never act.
-func metricFault(name string) string {
-	if _, known := kinds[Metric(name)]; known {
-		return ""
-	}
-	names := slices.Sorted(maps.Keys(kinds))
-	all := make([]string, len(names))
-	for n, name := range names {
-		all[n] = string(name)
-	}
-	return fmt.Sprintf("%q is not measured here: use one of %s", name, strings.Join(all, ", "))
-}
+var configurationSchema = object(map[string]schema{
+	"custom_metrics": object(map[string]schema{
+		"metric_submission_strategy": object(map[string]schema{
+			"allow_from": enum(boundApp, "same_app"),
+		}, "allow_from"),
+	}, "metric_submission_strategy"),
+})
 
 func all(of ...schema) schema {
 	return func(found *Violations, at path, v any) {
@@ -207,18 +196,13 @@ func integer(bounds ...bound) schema {
 
 const maxText = 100
 
-// text is a text with a fault of its own, if it has one.
-func text(name string, fault func(string) string) schema {
-	return func(found *Violations, at path, v any) {
-		s, ok := v.(string)
-		switch {
-		case !ok:
-			wrongType(found, at, "string", v)
-		case utf8.RuneCountInString(s) > maxText:
-			found.add(at, "String length must be less than or equal to %d", maxText)
-		case fault != nil && fault(s) != "":
-			found.add(at, "%s %s", name, fault(s))
-		}
+func text(found *Violations, at path, v any) {
+	s, ok := v.(string)
+	switch {
+	case !ok:
+		wrongType(found, at, "string", v)
+	case utf8.RuneCountInString(s) > maxText:
+		found.add(at, "String length must be less than or equal to %d", maxText)
 	}
 }
 

@@ -93,7 +93,7 @@ func (r Rule) check(found *Violations, n int) {
 		found.add(at.at("adjustment"), "scaling_rules[%d].adjustment must be from -%d to +%d", n, maxAdjustment, maxAdjustment)
 	}
 	switch {
-	case r.Threshold >= k.min && r.Threshold <= k.max:
+	case r.Metric.custom() || r.Threshold >= k.min && r.Threshold <= k.max:
 	case k.max == noMax:
 		found.add(at, "scaling_rules[%d].threshold for metric_type %s should be greater than or equal %d", n, r.Metric, max(k.min, 1))
 	default:

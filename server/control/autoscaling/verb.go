@@ -15,7 +15,12 @@ func Get(c *control.Session, appGUID string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := policyRow(c.Tx, app.GUID)
+	return Of(c.Tx, app.GUID)
+}
+
+// Of is an app's policy for a part of the daemon; cf.ResourceNotFound if it has none.
+func Of(tx *store.Tx, appGUID string) (json.RawMessage, error) {
+	p, err := policyRow(tx, appGUID)
 	if err != nil {
 		return nil, err
 	}
@@ -38,13 +43,18 @@ func Put(c *control.Session, appGUID string, text []byte) (json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
+	return json.RawMessage(policy), Set(c, app, policy)
+}
+
+// Set sets the policy of an app to one that Parse returned.
+func Set(c *control.Session, app *cf.App, policy string) error {
 	row, err := policyRow(c.Tx, app.GUID)
 	added := store.IsNotFound(err)
 	switch {
 	case added:
 		row = &cf.ScalingPolicy{AppGUID: app.GUID}
 	case err != nil:
-		return nil, err
+		return err
 	}
 	row.Policy, row.Schedule = policy, ""
 	if added {
@@ -53,9 +63,9 @@ func Put(c *control.Session, appGUID string, text []byte) (json.RawMessage, erro
 		err = store.ScalingPolicies.Update(c.Tx, row)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return json.RawMessage(row.Policy), c.AuditApp(audit.AppScalingPolicySet, app, audit.Data{"policy": json.RawMessage(row.Policy)})
+	return c.AuditApp(audit.AppScalingPolicySet, app, audit.Data{"policy": json.RawMessage(policy)})
 }
 
 // Delete deletes an app's policy. The app keeps the instances it has.
@@ -64,6 +74,11 @@ func Delete(c *control.Session, appGUID string) error {
 	if err != nil {
 		return err
 	}
+	return Unset(c, app)
+}
+
+// Unset is Delete for a part of the daemon.
+func Unset(c *control.Session, app *cf.App) error {
 	row, err := policyRow(c.Tx, app.GUID)
 	if err != nil {
 		return err

@@ -29,6 +29,13 @@ type Config struct {
 	Log      *slog.Logger
 }
 
+// NameTaken says that another service broker has the name of a built-in one.
+type NameTaken string
+
+func (n NameTaken) Error() string {
+	return fmt.Sprintf("a service broker is called %q already, as a built-in one is: rename it with 'cf rename-service-broker'", string(n))
+}
+
 // Broker is a registration and its listener.
 type Broker struct {
 	Config
@@ -37,7 +44,7 @@ type Broker struct {
 	listener net.Listener
 }
 
-// Open registers a broker, and listens where its registration says.
+// Open registers a broker, and listens where its registration says. Its error may be NameTaken.
 func Open(ctx context.Context, c Config) (*Broker, error) {
 	row, err := c.registration(ctx)
 	if err != nil {
@@ -98,7 +105,7 @@ func (c Config) register(tx *store.Tx, row *cf.ServiceBroker) error {
 	row.State = cf.BrokerSynchronizing
 	err := store.ServiceBrokers.Put(tx, row)
 	if store.IsTaken(err) {
-		return fmt.Errorf("a service broker is called %q already, as a built-in one is: rename it with 'cf rename-service-broker'", c.Name)
+		return NameTaken(c.Name)
 	}
 	if err != nil {
 		return err

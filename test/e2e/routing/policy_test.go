@@ -1,13 +1,8 @@
 package routing
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,26 +14,8 @@ import (
 // after.
 func callersAreKnown(d *e2e.Daemon, t *testing.T, port int) {
 	t.Helper()
-	read := func(name string) []byte {
-		_, body, err := d.Get("probe.localhost", "/file?path=/etc/cf-instance-credentials/"+name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []byte(body[strings.Index(body, "-----BEGIN"):])
-	}
-	pair, err := tls.X509KeyPair(read("instance.crt"), read("instance.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca, err := os.ReadFile(filepath.Join(d.Dir, "ca.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
 	const host = "back.apps.identity"
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
-		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, Certificates: []tls.Certificate{pair}}}}
+	client := d.AsInstance("probe", host)
 	soon := func(want int) {
 		t.Helper()
 		e2e.Eventually(t, time.Minute, func() string {

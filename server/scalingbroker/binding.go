@@ -1,0 +1,146 @@
+package scalingbroker
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"cupola/server/control"
+	"cupola/server/control/autoscaling"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+var (
+	errNoApp      = &refusal{http.StatusUnprocessableEntity, "RequiresApp", "This service supports generation of credentials through binding an application only."}
+	errNoBinding  = &refusal{status: http.StatusNotFound, text: "binding does not exist"}
+	errOtherBound = &refusal{status: http.StatusConflict, text: "error: an autoscaler service instance is already bound to the application and multiple bindings are not supported"}
+)
+
+// bind binds an app, and sets its policy.
+func (b *broker) bind(r *http.Request) (a answer, err error) {
+	q, err := decode(r)
+	if err != nil {
+		return a, err
+	}
+	if q.app() == "" {
+		return a, errNoApp
+	}
+	a.status = http.StatusCreated
+	err = b.in(r, func(c *control.Session) error {
+		n, err := named(c.Tx, store.ScalingBindings, r.PathValue("binding"))
+		switch {
+		case err != nil:
+			return err
+		case n != nil && (n.InstanceGUID != r.PathValue("instance") || n.Request != q.text()):
+			return errConflict
+		case n != nil:
+			a.status = http.StatusOK
+		default:
+			if n, err = b.add(c, r, q); err != nil {
+				return err
+			}
+		}
+		a.body = object{"credentials": b.credentials(n)}
+		return nil
+	})
+	return a, err
+}
+
+// add makes a binding. One that the app has with the same instance, as when credentials are rotated,
+// ends.
+func (b *broker) add(c *control.Session, r *http.Request, q request) (*cf.ScalingBinding, error) {
+	i, err := named(c.Tx, store.ScalingInstances, r.PathValue("instance"))
+	if err != nil || i == nil {
+		return nil, control.OrElse(err, errNoInstance)
+	}
+	policy, certificate, err := q.bindingParameters(c.Tx.Now)
+	if err != nil {
+		return nil, err
+	}
+	was, err := autoscaling.BindingOf(c.Tx, q.app())
+	switch {
+	case err != nil:
+		return nil, err
+	case was != nil && was.InstanceGUID != i.GUID:
+		return nil, errOtherBound
+	case was != nil:
+		if err := store.ScalingBindings.Delete(c.Tx, was.GUID); err != nil {
+			return nil, err
+		}
+	}
+	n := &cf.ScalingBinding{Resource: cf.Resource{GUID: r.PathValue("binding")}, InstanceGUID: i.GUID, AppGUID: q.app(), Request: q.text()}
+	if !certificate {
+		n.Password = rand.Text()
+	}
+	if err := store.ScalingBindings.Insert(c.Tx, n); err != nil {
+		return nil, err
+	}
+	if policy != "" {
+		return n, set(c, n.AppGUID, policy)
+	}
+	return n, replace(c, n.AppGUID, "", i.DefaultPolicy)
+}
+
+// credentials are what an app submits custom metrics with (App Autoscaler: models/custom_metrics.go).
+func (b *broker) credentials(n *cf.ScalingBinding) object {
+	m := object{}
+	if strings.HasPrefix(b.URL, "https:") {
+		m["mtls_url"] = b.URL
+	}
+	if n.Password != "" {
+		m["url"], m["username"], m["password"] = b.URL, n.GUID, n.Password
+	}
+	return object{"custom_metrics": m}
+}
+
+// binding is what the request names.
+func binding(tx *store.Tx, r *http.Request) (*cf.ScalingBinding, error) {
+	n, err := named(tx, store.ScalingBindings, r.PathValue("binding"))
+	if err != nil || n == nil || n.InstanceGUID != r.PathValue("instance") {
+		return nil, control.OrElse(err, errNoBinding)
+	}
+	return n, nil
+}
+
+// fetchBinding shows a binding with the policy that its app has.
+func (b *broker) fetchBinding(r *http.Request) (a answer, err error) {
+	err = b.Store.Read(r.Context(), func(tx *store.Tx) error {
+		n, err := binding(tx, r)
+		if err != nil {
+			return err
+		}
+		policy, err := autoscaling.Of(tx, n.AppGUID)
+		if err := control.IfFound(err); err != nil {
+			return err
+		}
+		a = answer{http.StatusOK, object{"credentials": b.credentials(n)}}
+		if policy != nil {
+			a.body["parameters"] = json.RawMessage(policy)
+		}
+		return nil
+	})
+	return a, err
+}
+
+// unbind ends a binding, and the policy of its app.
+func (b *broker) unbind(r *http.Request) (a answer, err error) {
+	a = answer{http.StatusOK, object{}}
+	err = b.in(r, func(c *control.Session) error {
+		n, err := binding(c.Tx, r)
+		if errors.Is(err, errNoBinding) {
+			a.status = http.StatusGone
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := store.ScalingBindings.Delete(c.Tx, n.GUID); err != nil {
+			return err
+		}
+		return set(c, n.AppGUID, "")
+	})
+	return a, err
+}

@@ -1,0 +1,130 @@
+package scalingbroker
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"cupola/server/control"
+	"cupola/server/control/autoscaling"
+	"cupola/store"
+	"cupola/store/cf"
+)
+
+var (
+	errNoInstance = &refusal{status: http.StatusNotFound, text: "instance does not exist"}
+	errConflict   = &refusal{status: http.StatusConflict, text: "instance already exists"}
+)
+
+// in runs f in a transaction, as the autoscaler.
+func (b *broker) in(r *http.Request, f func(*control.Session) error) error {
+	return control.InSession(r.Context(), b.Store, &control.Platform{}, func(c *control.Session) error {
+		c.Actor = autoscaling.Actor
+		return f(c)
+	})
+}
+
+func (b *broker) provision(r *http.Request) (a answer, err error) {
+	q, err := decode(r)
+	if err != nil {
+		return a, err
+	}
+	a = answer{http.StatusCreated, object{}}
+	err = b.in(r, func(c *control.Session) error {
+		was, err := named(c.Tx, store.ScalingInstances, r.PathValue("instance"))
+		switch {
+		case err != nil:
+			return err
+		case was != nil && was.Request == q.text():
+			a.status = http.StatusOK
+			return nil
+		case was != nil:
+			return errConflict
+		}
+		policy, _, err := q.instanceParameters(c.Tx.Now)
+		if err != nil {
+			return err
+		}
+		return store.ScalingInstances.Insert(c.Tx, &cf.ScalingInstance{Resource: cf.Resource{GUID: r.PathValue("instance")}, Request: q.text(), DefaultPolicy: policy})
+	})
+	return a, err
+}
+
+// update sets another default policy. The apps that have the old one get the new one, and so do
+// those without any.
+func (b *broker) update(r *http.Request) (a answer, err error) {
+	q, err := decode(r)
+	if err != nil {
+		return a, err
+	}
+	return answer{http.StatusOK, object{}}, b.in(r, func(c *control.Session) error {
+		i, err := named(c.Tx, store.ScalingInstances, r.PathValue("instance"))
+		if err != nil || i == nil {
+			return control.OrElse(err, errNoInstance)
+		}
+		policy, given, err := q.instanceParameters(c.Tx.Now)
+		if err != nil || !given || policy == i.DefaultPolicy {
+			return err
+		}
+		bindings, err := store.ScalingBindings.By(c.Tx, "instance_guids", i.GUID)
+		if err != nil {
+			return err
+		}
+		for _, n := range bindings {
+			if err := replace(c, n.AppGUID, i.DefaultPolicy, policy); err != nil {
+				return err
+			}
+		}
+		i.DefaultPolicy = policy
+		return store.ScalingInstances.Update(c.Tx, i)
+	})
+}
+
+// replace gives an app another default policy, "" for none, unless it has a policy of its own.
+func replace(c *control.Session, appGUID, was, now string) error {
+	has, err := autoscaling.Of(c.Tx, appGUID)
+	if err := control.IfFound(err); err != nil || string(has) != was {
+		return err
+	}
+	return set(c, appGUID, now)
+}
+
+// set sets the policy of an app; "" for none.
+func set(c *control.Session, appGUID, policy string) error {
+	app, err := store.Apps.Get(c.Tx, appGUID)
+	if err != nil {
+		return err
+	}
+	if policy == "" {
+		return control.IfFound(autoscaling.Unset(c, app))
+	}
+	return autoscaling.Set(c, app, policy)
+}
+
+func (b *broker) fetch(r *http.Request) (a answer, err error) {
+	err = b.Store.Read(r.Context(), func(tx *store.Tx) error {
+		i, err := named(tx, store.ScalingInstances, r.PathValue("instance"))
+		if err != nil || i == nil {
+			return control.OrElse(err, errNoInstance)
+		}
+		a = answer{http.StatusOK, object{"service_id": serviceID, "plan_id": planID, "parameters": object{}}}
+		if i.DefaultPolicy != "" {
+			a.body["parameters"] = object{"default_policy": json.RawMessage(i.DefaultPolicy)}
+		}
+		return nil
+	})
+	return a, err
+}
+
+// deprovision deletes an instance, whose bindings are gone: the platform sees to that.
+func (b *broker) deprovision(r *http.Request) (a answer, err error) {
+	a = answer{http.StatusOK, object{}}
+	err = b.in(r, func(c *control.Session) error {
+		i, err := named(c.Tx, store.ScalingInstances, r.PathValue("instance"))
+		if err != nil || i == nil {
+			a.status = http.StatusGone
+			return err
+		}
+		return store.ScalingInstances.Delete(c.Tx, i.GUID)
+	})
+	return a, err
+}

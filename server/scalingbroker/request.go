@@ -1,0 +1,144 @@
+package scalingbroker
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"cupola/server/control/autoscaling"
+	"cupola/store"
+)
+
+// maxRequest bounds a request, in bytes: more than a policy may have.
+const maxRequest = 1 << 20
+
+// request is the body of a request to make or change something.
+type request struct {
+	ServiceID    string          `json:"service_id"`
+	PlanID       string          `json:"plan_id"`
+	Parameters   json.RawMessage `json:"parameters,omitempty"`
+	AppGUID      string          `json:"app_guid,omitempty"` // older than bind_resource
+	BindResource *struct {
+		AppGUID string `json:"app_guid"`
+	} `json:"bind_resource,omitempty"`
+}
+
+func decode(r *http.Request) (q request, err error) {
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
+	if err != nil {
+		return q, err
+	}
+	if err := json.Unmarshal(text, &q); err != nil {
+		return q, &refusal{status: http.StatusBadRequest, text: "the request is no JSON object: " + err.Error()}
+	}
+	if q.ServiceID != serviceID || r.Method == http.MethodPut && q.PlanID != planID {
+		return q, &refusal{status: http.StatusBadRequest, text: "the catalog has no such service or plan"}
+	}
+	return q, nil
+}
+
+// text is what two requests for the same have in common.
+func (q request) text() string {
+	text, err := json.Marshal(q)
+	if err != nil {
+		return "" // it was JSON
+	}
+	return string(text)
+}
+
+func (q request) app() string {
+	if q.BindResource != nil && q.BindResource.AppGUID != "" {
+		return q.BindResource.AppGUID
+	}
+	return q.AppGUID
+}
+
+// fields are the parameters' own.
+func (q request) fields() (f map[string]json.RawMessage, err error) {
+	if len(q.Parameters) == 0 {
+		return nil, nil
+	}
+	if json.Unmarshal(q.Parameters, &f) != nil {
+		return nil, &refusal{status: http.StatusBadRequest, text: "The format of the parameters is not valid JSON"}
+	}
+	return f, nil
+}
+
+// instanceParameters are those of a service instance. given says that they name a default policy,
+// which "" or "{}" removes.
+func (q request) instanceParameters(now time.Time) (policy string, given bool, err error) {
+	f, err := q.fields()
+	if err != nil {
+		return "", false, err
+	}
+	for name := range f {
+		if name != "default_policy" {
+			return "", false, &refusal{status: http.StatusBadRequest, text: "parameters has a field " + name + ": only default_policy is known"}
+		}
+	}
+	text, given := f["default_policy"]
+	policy, err = parse(text, now)
+	return policy, given, err
+}
+
+// The types of credentials for custom metrics.
+const (
+	secretCredential      = "binding-secret"
+	certificateCredential = "x509"
+)
+
+// bindingParameters are those of a binding: a policy, "" for none, and whether its app submits
+// metrics by its certificate alone.
+func (q request) bindingParameters(now time.Time) (policy string, certificate bool, err error) {
+	f, err := q.fields()
+	if err != nil {
+		return "", false, err
+	}
+	if text, given := f["credential-type"]; given {
+		kind := secretCredential
+		if json.Unmarshal(text, &kind) != nil || kind != secretCredential && kind != certificateCredential {
+			return "", false, invalid(autoscaling.Violations{{Context: "(root).credential-type", Description: `credential-type must be one of the following: "x509", "binding-secret"`}})
+		}
+		certificate = kind == certificateCredential
+		delete(f, "credential-type")
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return "", false, err
+	}
+	policy, err = parse(text, now)
+	return policy, certificate, err
+}
+
+// parse reads a policy; "" is none.
+func parse(text []byte, now time.Time) (policy string, err error) {
+	if t := bytes.TrimSpace(text); len(t) == 0 || bytes.Equal(t, []byte("{}")) || bytes.Equal(t, []byte("null")) {
+		return "", nil
+	}
+	_, policy, err = autoscaling.Parse(text, now)
+	if wrong, ok := errors.AsType[autoscaling.Violations](err); ok {
+		return "", invalid(wrong)
+	}
+	return policy, err
+}
+
+// invalid refuses a policy, in App Autoscaler's words.
+func invalid(wrong autoscaling.Violations) error {
+	text, err := json.Marshal(wrong)
+	if err != nil {
+		return err
+	}
+	return &refusal{http.StatusBadRequest, "InvalidPolicy", "invalid policy provided: " + string(text)}
+}
+
+// named reads a row that the request's path names; nil where there is none.
+func named[T any](tx *store.Tx, t *store.Table[T], guid string) (*T, error) {
+	row, err := t.Get(tx, guid)
+	if store.IsNotFound(err) {
+		return nil, nil
+	}
+	return row, err
+}
