@@ -24,6 +24,7 @@ type ServicesCmd struct {
 	Restore      restoreCmd  `cmd:"" help:"Restore a backup, into its service instance or another one, or a point in time, or from a backup of everything, into a new one."`
 	Download     downloadCmd `cmd:"" help:"Download a backup: a file for pg_restore or redis-server, or a tar of the directory."`
 	DeleteBackup deleteCmd   `cmd:"" help:"Delete a backup."`
+	Logs         logsCmd     `cmd:"" help:"Print the log of a service instance."`
 	Mails        mailsCmd    `cmd:"" help:"List the mails that apps sent to a service instance of the service smtp, or show one."`
 }
 

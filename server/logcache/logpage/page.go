@@ -1,4 +1,4 @@
-// Package logpage reads an app's log as clients of the log cache get it.
+// Package logpage reads the log of an app or a service instance as clients of the log cache get it.
 package logpage
 
 import (
@@ -16,6 +16,29 @@ type Page struct {
 			Log       struct{ Payload string }
 		}
 	}
+}
+
+// PathOfNewest is where the API has the newest lines of a source, the newest first.
+func PathOfNewest(source string) string {
+	return fmt.Sprintf("/api/v1/read/%s?envelope_types=LOG&limit=1000&descending=true", source)
+}
+
+// Line is a line of a log.
+type Line struct {
+	Nanoseconds  int64 // since 1970
+	Source, Text string
+}
+
+// All returns the lines of the page in their order.
+func (p *Page) All() (all []Line) {
+	for _, e := range p.Envelopes.Batch {
+		at, err := strconv.ParseInt(e.Timestamp, 10, 64)
+		text, err2 := base64.StdEncoding.DecodeString(e.Log.Payload)
+		if err == nil && err2 == nil {
+			all = append(all, Line{at, e.Tags["source_type"], string(text)})
+		}
+	}
+	return all
 }
 
 // Path is where the API has the log of an app from a time on, in nanoseconds.

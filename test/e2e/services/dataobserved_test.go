@@ -24,8 +24,8 @@ const typed = "hunter2"
 // also after logins that fail and statements that are wrong.
 func TestDataServicesObserved(t *testing.T) {
 	t.Parallel()
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,nats,rabbitmq,files")
-	d.Prepared("postgres", "mysql", "redis", "nats", "rabbitmq")
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,nats,rabbitmq,smtp,files")
+	d.Prepared("postgres", "mysql", "redis", "nats", "rabbitmq", "smtp")
 	auditor, outsider := reader(d, "auditor", true), reader(d, "outsider", false)
 	for service, o := range observed {
 		instance := d.DataInstance(service, service)
@@ -36,6 +36,9 @@ func TestDataServicesObserved(t *testing.T) {
 			t.Errorf("%s: got %v; want the log hidden from one who does not see the instance", service, err)
 		}
 		hasServer(d, auditor, instance, o.version)
+		if out := services(d, "logs", service); !strings.Contains(out, o.says) || strings.Contains(out, k.Password) {
+			t.Errorf("%s: got %s; want %q", service, out, o.says)
+		}
 	}
 	cache := d.First("/v3/service_instances?names=redis")
 	client, err := net.Dial("tcp", net.JoinHostPort(dataAddress(d, cache), "6379"))
@@ -59,6 +62,7 @@ var observed = map[string]struct {
 	"redis":    {misuseRedis, "Ready to accept connections", ""},
 	"nats":     {misuseNATS, "authentication error", "NATS 2."},
 	"rabbitmq": {misuseRabbitMQ, "invalid credentials", "RabbitMQ "},
+	"smtp":     {misuseSMTP, "Container became healthy", "mails 1"},
 }
 
 // inContainer runs a program of the shell in the container of a service, whose script has mark.
@@ -149,6 +153,14 @@ func misuseRabbitMQ(d *e2e.Daemon, instance string, k serviceKey) {
 		d.T.Error("a wrong password is accepted")
 	}
 	lines(d, instance, "5672", "GET /?password="+typed+" HTTP/1.1")
+}
+
+func misuseSMTP(d *e2e.Daemon, instance string, k serviceKey) {
+	d.T.Helper()
+	plain := func(password string) string {
+		return "AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00"+k.Username+"\x00"+password))
+	}
+	lines(d, instance, "2525", "EHLO here", plain(typed), plain(k.Password), typed, "QUIT")
 }
 
 // reader is a client of a new user, who sees the space "dev" or nothing.

@@ -147,7 +147,7 @@ function ServiceLog({ instance: i }) {
   return html`
     <${part.Log}
       of=${i}
-      lines=${{ follow: `cf tail ${name} --type logs --follow`, recent: `cf tail ${name} --type logs` }}
+      lines=${{ follow: `cupola services logs ${name} --follow`, recent: `cupola services logs ${name}` }}
       silent="The server has said nothing yet."
     />
   `;

@@ -45,7 +45,7 @@ export const tests = {
     await until(async () => (await log.getByText('Container became healthy').count()) === 0, 'the lines of the cell to go');
     await page.getByRole('group', { name: 'Sources' }).getByRole('button', { name: /^CELL/ }).click();
     await kit.everywhere(page, 'the log of a service instance');
-    await page.locator('code', { hasText: 'cf tail cache --type logs --follow' }).first().waitFor({ state: 'attached' });
+    await page.locator('code', { hasText: 'cupola services logs cache --follow' }).first().waitFor({ state: 'attached' });
   },
   async 'an auditor sees charts and log, and no points in time'(kit) {
     const page = await kit.as('space_auditor', screen(kit));
