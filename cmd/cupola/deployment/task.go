@@ -132,7 +132,7 @@ func (c *taskCmd) Run(e *command.Env) error {
 	case debug:
 		return writeTaskDebug(e, api, t)
 	}
-	return writeTaskResult(e, t)
+	return writeTaskResult(e, api, t)
 }
 
 type tasksCmd struct {

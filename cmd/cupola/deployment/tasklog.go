@@ -31,9 +31,18 @@ func writeTaskEvents(e *command.Env, t boshTask) error {
 	return err
 }
 
-// writeTaskResult prints what came of a task: how errands ended as JSON, one a line, and
+// writeTaskResult prints what came of a task: how errands ended, with what they wrote, as JSON, one a line, and
 // its last words.
-func writeTaskResult(e *command.Env, t boshTask) error {
+func writeTaskResult(e *command.Env, api *capi.Client, t boshTask) error {
+	if len(t.Errands) > 0 {
+		lines, err := taskLines(e, api, t)
+		if err != nil {
+			return err
+		}
+		for n := range t.Errands {
+			t.Errands[n].collect(lines)
+		}
+	}
 	encoder := json.NewEncoder(e.Out)
 	for _, r := range t.Errands {
 		if err := encoder.Encode(r); err != nil {
@@ -78,9 +87,8 @@ func writeTaskDebug(e *command.Env, api *capi.Client, t boshTask) error {
 	return nil
 }
 
-// loggedDuring are the lines of a task's deployment while it was done; none if the
-// deployment is gone.
-func loggedDuring(e *command.Env, api *capi.Client, t boshTask) (all []stamped, err error) {
+// taskLines are the lines of a task's deployment since it began; none if the deployment is gone.
+func taskLines(e *command.Env, api *capi.Client, t boshTask) ([]logLine, error) {
 	if t.StartedAt.IsZero() {
 		return nil, nil
 	}
@@ -92,7 +100,12 @@ func loggedDuring(e *command.Env, api *capi.Client, t boshTask) (all []stamped, 
 	if at < 0 {
 		return nil, nil
 	}
-	lines, err := linesSince(e, api, deployments[at].GUID, t.StartedAt.UnixNano())
+	return linesSince(e, api, deployments[at].GUID, t.StartedAt.UnixNano())
+}
+
+// loggedDuring are the lines of a task's deployment while it was done.
+func loggedDuring(e *command.Env, api *capi.Client, t boshTask) (all []stamped, err error) {
+	lines, err := taskLines(e, api, t)
 	for _, l := range lines {
 		ns, parseErr := strconv.ParseInt(l.Timestamp, 10, 64)
 		payload, decodeErr := base64.StdEncoding.DecodeString(l.Log.Payload)

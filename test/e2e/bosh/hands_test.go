@@ -108,7 +108,7 @@ func (h *handsDaemon) recorded(t *testing.T) {
 	}
 	h.fails(`expected a number of tasks from 1 on, got "x"`, "tasks", "--recent=x")
 	contains(t, h.run("task", "1", "--event"), `"stage":"Preparing deployment","tags":[],"total":1,"task":"manifest","index":1,"state":"started","progress":0`, `"stage":"Updating instance","tags":["worker"]`)
-	contains(t, h.run("task", "2", "--result"), `"instance":"worker/0"`, `"exit_code":0`)
+	contains(t, h.run("task", "2", "--result"), `"instance":"worker/0"`, `"exit_code":0`, `"stdout":"checked 0\n"`)
 	contains(t, h.run("task", "--result"), "Errand 'checks' failed. 1 of 1 run scripts failed. Failed Jobs: check.")
 	contains(t, h.run("task", "2", "--debug"), "[task 2] Running errand: worker/0", "worker/run] checked 0\n")
 	contains(t, h.run("locks"), "TYPE")
