@@ -245,9 +245,6 @@ func (c *call) named(d *cf.BOSHDeployment, group, id string) (string, *int, erro
 
 // changeState starts, stops, restarts or recreates instances.
 func changeState(c *call) (*answer, error) {
-	if c.flag("dry_run") {
-		return nil, refuse("cupola cannot recreate as a dry run: leave out this flag")
-	}
 	kinds := map[string]director.Kind{"started": director.Start, "stopped": director.Stop, "detached": director.Stop, "restart": director.Restart, "recreate": director.Recreate}
 	state := c.query("state")
 	return c.change(kinds[state], state == "detached")
@@ -279,7 +276,28 @@ func (c *call) change(kind director.Kind, hard bool) (*answer, error) {
 	if o.Group, o.Index, err = c.named(d, c.param("group"), c.param("id")); err != nil {
 		return nil, err
 	}
+	if c.flag("dry_run") {
+		return c.tryRecreate(d, kind, o)
+	}
 	return c.ask(d.Name, kind, o)
+}
+
+// tryRecreate is a task that has ended, with the instances that an order would recreate.
+func (c *call) tryRecreate(d *cf.BOSHDeployment, kind director.Kind, o director.Order) (*answer, error) {
+	if kind != director.Recreate {
+		return nil, refuse("cupola has dry runs of deploy and recreate alone: leave out this flag")
+	}
+	rows, err := store.BOSHInstances.By(c.tx, "deployment_guids", d.GUID)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, r := range rows {
+		if o.Recreates(r) {
+			names = append(names, fmt.Sprintf("%s/%d (%s)", r.Group, r.Index, r.GUID))
+		}
+	}
+	return c.ended(director.Ended{Deployment: d.Name, Kind: director.DryRun, Result: "/deployments/" + d.Name, Events: events("Would recreate", names...)})
 }
 
 // createdBefore takes the time before which instances must have been made to be recreated.

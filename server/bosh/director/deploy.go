@@ -212,7 +212,7 @@ func (l *Loop) writeDeploy(tx *store.Tx, d *deploy) error {
 	w.renew = p.Unresponsive
 	if d.order.Recreate {
 		for _, r := range rows {
-			if d.order.recreates(r) {
+			if d.order.oldEnough(r) {
 				w.renew = append(w.renew, r.GUID)
 			}
 		}

@@ -63,9 +63,19 @@ type Order struct {
 	Export *Export `json:"export,omitempty"`
 }
 
-// recreates reports whether an instance is as old as CreatedBefore wants it. One that is not where it was to get is old enough.
-func (o Order) recreates(r *cf.BOSHInstance) bool {
+// oldEnough reports whether an instance is as old as CreatedBefore wants it. One that is not where it was to get is old enough.
+func (o Order) oldEnough(r *cf.BOSHInstance) bool {
 	return o.CreatedBefore.IsZero() || r.Phase != cf.BOSHRunning || r.Failure != "" || r.Since.Before(o.CreatedBefore)
+}
+
+// Recreates reports whether a recreate gives an instance new containers.
+func (o Order) Recreates(r *cf.BOSHInstance) bool {
+	return r.Lifecycle == string(manifest.Service) && o.names(r) && o.oldEnough(r)
+}
+
+// names reports whether the order is about an instance.
+func (o Order) names(r *cf.BOSHInstance) bool {
+	return (o.Group == "" || r.Group == o.Group) && (o.Index == nil || r.Index == *o.Index)
 }
 
 // Check reads the manifest of a deploy with the configs that apply to it. It returns

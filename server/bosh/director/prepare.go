@@ -117,7 +117,7 @@ func (l *Loop) change(tx *store.Tx, t *cf.BOSHTask, o Order) (taskPlan, error) {
 // setDesired sets the desired state of the instances that an order is about.
 func (p *taskPlan) setDesired(tx *store.Tx, kind Kind, o Order, rows []*cf.BOSHInstance) error {
 	for _, r := range rows {
-		if o.Group != "" && r.Group != o.Group || o.Index != nil && r.Index != *o.Index || kind == Recreate && !o.recreates(r) {
+		if !o.names(r) || kind == Recreate && !o.oldEnough(r) {
 			continue
 		}
 		if r.Lifecycle == string(manifest.Service) && (kind == Recreate || kind == Stop && o.Hard) {

@@ -71,6 +71,7 @@ var cliCommands = []cliCommand{
 	{args: "-d hands stop worker/1", want: []string{"Stopping instances: worker/1", "Succeeded"}},
 	{args: "-d hands start worker/1", want: []string{"Starting instances: worker/1", "Succeeded"}},
 	{args: "-d hands restart worker/0 --no-converge", want: []string{"Starting instances: worker/0", "Succeeded"}},
+	{args: "-d hands recreate worker --dry-run", want: []string{"Would recreate: worker/0", "Would recreate: worker/1", "done"}},
 	{args: "-d hands recreate worker/ID", want: []string{"worker/1", "Succeeded"}},
 	{args: "-d hands recreate --vms-created-before 2020-01-01T00:00:00Z", want: []string{"Succeeded"}},
 	{args: "-d hands deploy hands.yml --skip-upload-releases --recreate-vms-created-before 2030-01-01T00:00:00Z", want: []string{"Updating instance worker: worker/0", "Succeeded"}},

@@ -367,7 +367,13 @@ func (d *directorDaemon) directorChanges(t *testing.T) {
 	if state, events, _ := d.task("POST", "/deployments", strings.Replace(d.manifestOfHands(), "/stacks", "/nothing", 1)); state != "error" || len(events) == 0 || events[len(events)-1].Error.Message == "" {
 		t.Errorf("got %s, %+v of a release that is not there; want an error at the end of the events", state, events)
 	}
-	worker := d.infos("instances")[2].ID
+	before := d.infos("instances")[2]
+	worker := before.ID
+	tried, _ := d.done("PUT", "/deployments/hands/jobs/worker/"+worker+"?state=recreate&dry_run=true", "")
+	if len(tried) != 2 || tried[0].Stage != "Would recreate" || !strings.HasPrefix(tried[0].Task, "worker/1 ") || !slices.Equal(d.infos("instances")[2].IPs, before.IPs) {
+		t.Errorf("got %+v; want a dry run that names worker/1 and gives it no new containers", tried)
+	}
+	d.refused(400, "dry runs of deploy and recreate alone", "PUT", "/deployments/hands/jobs/worker?state=restart&dry_run=true", "")
 	d.done("PUT", "/deployments/hands/jobs/worker/"+worker+"?state=stopped", "")
 	if got := d.infos("instances")[2]; got.JobState != "stopped" || got.State != "stopped" {
 		t.Errorf("got %+v; want it stopped", got)
