@@ -56,16 +56,17 @@ func auditor(d *e2e.Daemon, name, password string) (space string) {
 // client. The admin sees the app; the auditor of another space sees none of it.
 func TestGrafana(t *testing.T) {
 	t.Parallel()
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t))
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "smtp")
+	d.Prepared("smtp")
 	d.PushProbe("probe")
-	guid := d.App("probe")
+	guid, instance := d.App("probe"), d.DataInstance("smtp", "outbox")
 	d.Answers("probe", "ready")
 	auditor(d, "grafana", "pw-of-grafana")
 
 	ctx, all := context.Background(), asPrometheus(t, d, basic("admin", e2e.AdminPassword))
 	begin, end := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	e2e.Eventually(t, time.Minute, func() string {
-		names, warnings, _, err := all.LabelValues(ctx, "__name__", []string{`{source_id="` + guid + `"}`}, begin, end)
+		names, warnings, _, err := all.LabelValues(ctx, "__name__", []string{`{source_id=~"` + guid + `|` + instance + `"}`}, begin, end)
 		if err != nil || len(warnings) > 0 {
 			return fmt.Sprintf("names: %v, %v", err, warnings)
 		}
@@ -128,7 +129,7 @@ func reads(ctx context.Context, t *testing.T, c prometheus.API, guid string, see
 		t.Errorf("series: got %v, %v; the app is visible: %t", series, err, sees)
 	}
 	span := prometheus.Range{Start: time.Now().Add(-10 * time.Minute), End: time.Now(), Step: 15 * time.Second}
-	found, _, _, err := c.QueryRange(ctx, `memory{source_id=~".+"}`, span)
+	found, _, _, err := c.QueryRange(ctx, `memory{source_id=~".+",app_name!=""}`, span)
 	if m, ok := found.(model.Matrix); err != nil || !ok || (len(m) == 1) != sees {
 		t.Errorf("a range of all apps: got %v, %v; the app is visible: %t", found, err, sees)
 	}
