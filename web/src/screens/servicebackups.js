@@ -9,8 +9,11 @@ import { Table } from '../parts/table.js';
 import { Sheet, open, confirm } from '../parts/dialog.js';
 import { announce } from '../parts/live.js';
 
-/** Whether the built-in broker has an offering. */
-export const builtIn = offering => Boolean(offering?.broker_catalog?.id.startsWith('cupola-'));
+/** Whether the built-in broker has an offering, which is not the autoscaler's. */
+export const builtIn = offering => {
+  const id = offering?.broker_catalog?.id ?? '';
+  return id.startsWith('cupola-') && id !== 'cupola-autoscaler';
+};
 
 const reasons = { requested: 'requested', before_restore: 'before a restore' };
 
