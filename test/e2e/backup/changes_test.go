@@ -161,3 +161,56 @@ func damageLastPart(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 }
+
+// TestAPartThatIsKilledIsContinued kills the daemon while it sends a part with 40 MB: the parts
+// before it are restored, and its successor sends the rest.
+func TestAPartThatIsKilledIsContinued(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := newOffsite(t, dir)
+	d := e2e.StartDaemon(t, o.binary, append(o.flags, "--backup-rate", "5", "--backup-changes-every", "1s")...)
+	e2e.Eventually(t, time.Minute, func() string { return files(dir, "snapshots/*", 1) })
+	early := createApps(d, "early", time.After(time.Second))
+	sent, _ := filepath.Glob(filepath.Join(dir, "journal/*/snapshots/*.json"))
+	e2e.Eventually(t, time.Minute, func() string { return files(dir, "journal/*/snapshots/*.json", len(sent)+1) })
+	keepNoise(d, 40<<20)
+	chunks, _ := filepath.Glob(filepath.Join(dir, "journal/*/chunks/*/*"))
+	e2e.Eventually(t, time.Minute, func() string { return files(dir, "journal/*/chunks/*/*", len(chunks)+6) })
+	d.Kill()
+	t.Run("before", func(t *testing.T) {
+		e := elsewhere(d, t)
+		if out := command(t, e, "restore", "latest", "--from", dir, "--identity", o.key); !strings.Contains(out, "with what changed until") || strings.Contains(out, "left out") {
+			t.Error(out)
+		}
+		t.Cleanup(e.Destroy)
+		e.Start()
+		if lost := missing(e, early[:1]); len(lost) > 0 {
+			t.Errorf("%v are lost", lost)
+		}
+		if blobs, _ := filepath.Glob(filepath.Join(e.Dir, "blobs/*/*")); sizes(blobs) > 40<<20 {
+			t.Fatal("the part was sent before the daemon was killed: nothing was tried")
+		}
+	})
+	d.Start()
+	e2e.Eventually(t, 2*time.Minute, func() string {
+		e := elsewhere(d, t)
+		command(t, e, "restore", "latest", "--from", dir, "--identity", o.key)
+		if blobs, _ := filepath.Glob(filepath.Join(e.Dir, "blobs/*/*")); sizes(blobs) < 40<<20 {
+			return "the package is not restored"
+		}
+		return ""
+	})
+	if out := command(t, d, "verify"); !strings.Contains(out, "as they were written") {
+		t.Error(out)
+	}
+}
+
+// sizes is what files have together.
+func sizes(files []string) (sum int64) {
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			sum += info.Size()
+		}
+	}
+	return sum
+}
