@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -129,12 +130,12 @@ func (p *Pages) read(ctx context.Context, t *transaction, file string, taken *Ta
 	}
 	// Those beyond the end are not there any longer.
 	taken.Numbers = slices.DeleteFunc(taken.Numbers, func(n uint32) bool { return n > taken.Count })
-	for _, n := range taken.Numbers {
-		if err := writePages(ctx, t, out, taken.PageSize, "SELECT data FROM sqlite_dbpage WHERE pgno = ?", n); err != nil {
-			return err
-		}
+	numbers, err := json.Marshal(taken.Numbers)
+	if err != nil {
+		return err
 	}
-	return out.Flush()
+	err = writePages(ctx, t, out, taken.PageSize, "SELECT p.data FROM json_each(?) n CROSS JOIN sqlite_dbpage p ON p.pgno = n.value", string(numbers))
+	return errors.Join(err, out.Flush())
 }
 
 func writePages(ctx context.Context, t *transaction, w io.Writer, size int, query string, args ...any) error {
