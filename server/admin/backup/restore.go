@@ -99,7 +99,7 @@ func (r *restore) run(ctx context.Context, file string, parts []string) (err err
 	if err := r.sweep(); err != nil {
 		return err
 	}
-	if err := r.makeDir(); err != nil {
+	if err := r.makeDir(parts); err != nil {
 		return err
 	}
 	defer func() {
@@ -169,13 +169,20 @@ func lockDir(dir string) (*os.File, error) {
 }
 
 // makeDir makes the directory beside, if there is room for all of it.
-func (r *restore) makeDir() (err error) {
+func (r *restore) makeDir(parts []string) (err error) {
 	parent := filepath.Dir(r.to)
 	need := r.report.Bytes()
 	for _, m := range r.report.Members {
 		if path.Dir(m.Name) == archive.TreesDir {
 			need += m.Size // beside its archive, for a while
 		}
+	}
+	for _, file := range parts {
+		info, err := os.Stat(file)
+		if err != nil {
+			return err
+		}
+		need += info.Size() // files in them are packed already
 	}
 	if err := disk.CheckRoom(parent, "what the backup holds", need); err != nil {
 		return err
