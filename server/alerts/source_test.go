@@ -17,3 +17,21 @@ func TestCells(t *testing.T) {
 		t.Errorf("got %+v, %v", found, err)
 	}
 }
+
+// TestBackupLags finds the addresses that are behind for longer than the threshold, and than the configuration has it.
+func TestBackupLags(t *testing.T) {
+	reaches := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	p := Parts{BackupLags: func() []BackupLag {
+		return []BackupLag{{To: "well", Seconds: 59, Due: 30}, {To: "slow", Seconds: 100, Due: 120}, {To: "gone", Seconds: 61, Due: 30, Reaches: reaches, Error: "no route"}, {To: "new", Seconds: 90, Due: 30}}
+	}}
+	found, err := p.backupLags(t.Context(), map[string]Rule{OffsiteChanges: {Threshold: 60}}, reaches)
+	if err != nil || len(found) != 2 || found[0].Name != "gone" || found[1].Name != "new" {
+		t.Fatalf("got %+v, %v", found, err)
+	}
+	if want := "What changed since 2026-01-01T12:00:00Z is not there: no route"; found[0].Text != want {
+		t.Errorf("got %q; want %q", found[0].Text, want)
+	}
+	if want := "What changed since the last backup is not there."; found[1].Text != want {
+		t.Errorf("got %q; want %q", found[1].Text, want)
+	}
+}

@@ -1,16 +1,21 @@
 package backup
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"cupola/server/admin/repository/storagetest"
 	"cupola/test/e2e"
+	"cupola/test/loopback"
 )
 
 // created is an app that was created, and when that was acknowledged.
@@ -57,7 +62,8 @@ func TestChangesReachTheBackup(t *testing.T) {
 	const every = 2 * time.Second
 	s3, dir := storagetest.S3(t), t.TempDir()
 	o := newOffsite(t, dir, s3.Address)
-	d := e2e.StartDaemon(t, o.binary, append(o.flags, "--backup-changes-every", every.String())...)
+	at := fmt.Sprintf("127.0.0.1:%d", loopback.FreePorts(t, 1)[0])
+	d := e2e.StartDaemon(t, o.binary, append(o.flags, "--backup-changes-every", every.String(), "--metrics", at)...)
 	e2e.Eventually(t, time.Minute, func() string {
 		if out := command(t, d, "status"); strings.Count(out, " ok\n") != 2 {
 			return out
@@ -75,6 +81,9 @@ func TestChangesReachTheBackup(t *testing.T) {
 		}
 		return ""
 	})
+	if behind := metric(t, at, fmt.Sprintf("cupola_backup_behind_seconds{environment=%q,to=%q}", "localhost", s3.Address)); behind < every.Seconds() {
+		t.Errorf("the object store is gone, and %v s behind", behind)
+	}
 	s3.Start()
 	e2e.Eventually(t, time.Minute, func() string {
 		if out := command(t, d, "status"); strings.Count(out, " ok\n") != 2 {
@@ -139,6 +148,23 @@ func TestChangesReachTheBackup(t *testing.T) {
 			t.Error(out)
 		}
 	})
+}
+
+// metric is the value of a sample.
+func metric(t *testing.T, at, name string) float64 {
+	t.Helper()
+	res, err := http.Get("http://" + at + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	_, after, found := strings.Cut(string(text), name+" ")
+	value, perr := strconv.ParseFloat(strings.SplitN(after, "\n", 2)[0], 64)
+	if err := errors.Join(err, perr); err != nil || !found {
+		t.Fatalf("the metrics have no %s: %v", name, err)
+	}
+	return value
 }
 
 // damageLastPart cuts off what the newest part names first.
