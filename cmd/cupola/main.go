@@ -72,6 +72,7 @@ type commandLine struct {
 
 	App  apps.Cmd     `cmd:"" group:"Apps" help:"Explain why an app does not run; export it as Kubernetes objects, or as an image."`
 	Jobs apps.JobsCmd `cmd:"" group:"Apps" help:"Run commands of apps by cron schedules."`
+	Logs apps.LogsCmd `cmd:"" group:"Apps" help:"Search what apps logged."`
 
 	Import transfer.ImportCmd `cmd:"" group:"Apps" help:"Copy apps from another Cloud Foundry."`
 	Export transfer.ExportCmd `cmd:"" group:"Apps" help:"Copy apps to another Cloud Foundry."`

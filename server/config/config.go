@@ -27,6 +27,7 @@ import (
 	"cupola/server/databroker"
 	"cupola/server/front"
 	"cupola/server/images"
+	"cupola/server/manifest"
 	"cupola/server/otlp"
 	"cupola/server/router"
 	"cupola/server/systemd"
@@ -66,6 +67,8 @@ type Config struct {
 	DataServices     []string       `name:"data-services" help:"Services of the built-in broker: postgres, mysql, redis, nats, rabbitmq, smtp, files; and files or directories of your own services, like /etc/cupola/services. Disabled by default. The built-in ones require the stack that 'cupola broker prepare' builds." env:"CUPOLA_DATA_SERVICES" placeholder:"NAME"`
 	ServiceBackups   int            `help:"Number of backups to keep of each instance of the built-in broker; the oldest ones beyond it are deleted." default:"7" env:"CUPOLA_SERVICE_BACKUPS" placeholder:"N"`
 	Backups          offsite.Flags  `embed:""`
+	LogArchive       string         `help:"Room for log lines that are older than what 'cf logs --recent' shows, compressed, of all apps together: a size like 1G, or 'off'." default:"512M" env:"CUPOLA_LOG_ARCHIVE" placeholder:"SIZE"`
+	LogArchiveDays   int            `help:"How many days such log lines are kept." default:"30" env:"CUPOLA_LOG_ARCHIVE_DAYS" placeholder:"N"`
 	DiskLowWater     string         `help:"Free space of the data directory's disk below which the daemon deletes caches, the longest unused first: a part like 5%, a size like 10G, or 'off'; by default 5%, at most 10G." env:"CUPOLA_DISK_LOW_WATER" placeholder:"SIZE"`
 	MaxBindings      int            `name:"max-service-bindings" help:"Maximum number of bindings of an app to one service instance; two or more allow rotation." default:"5" env:"CUPOLA_MAX_SERVICE_BINDINGS" placeholder:"N"`
 	InstanceCertLife time.Duration  `help:"Lifetime of instance identity certificates. They are renewed 30 minutes before they expire, or a quarter of the lifetime if that is less. Those of the built-in services live 30 times as long, and are renewed as often." default:"24h" env:"CUPOLA_INSTANCE_CERT_LIFE" placeholder:"TIME"`
@@ -130,7 +133,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	c.DataDir = dir
-	err = errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.Telemetry.Check(), c.checkSleep(), c.checkEngine(), c.checkSecrets(), c.Backups.Check(), c.checkLowWater())
+	err = errors.Join(c.checkNames(), c.checkAddresses(), c.checkSegments(), c.Config.Normalize(), front.CheckTCP(c.TCP), c.takeListeners(), c.checkPreloads(), c.checkServices(), c.checkInstanceTLS(), c.TLSFiles.Check(), c.ACME.Check(c.HTTPS), c.Telemetry.Check(), c.checkSleep(), c.checkEngine(), c.checkSecrets(), c.Backups.Check(), c.checkLowWater(), c.checkLogArchive())
 	c.Current = &Current{}
 	c.Current.Set(*c)
 	return err
@@ -248,6 +251,26 @@ func (c *Config) checkLowWater() error {
 		return fmt.Errorf("--disk-low-water: %w", err)
 	}
 	return nil
+}
+
+func (c *Config) checkLogArchive() error {
+	var err error
+	if n, ok := manifest.ParseSize(c.LogArchive); c.LogArchive != "off" && (!ok || n <= 0) {
+		err = fmt.Errorf("invalid --log-archive %q: give a size, like 1G, or off", c.LogArchive)
+	}
+	if c.LogArchiveDays < 1 || c.LogArchiveDays > maxLogDays {
+		err = errors.Join(err, fmt.Errorf("invalid --log-archive-days %d: give a number from 1 to %d", c.LogArchiveDays, maxLogDays))
+	}
+	return err
+}
+
+// maxLogDays bounds --log-archive-days.
+const maxLogDays = 3650
+
+// LogArchiveBytes is the room for old log lines; 0: none is kept.
+func (c *Config) LogArchiveBytes() int64 {
+	n, _ := manifest.ParseSize(c.LogArchive) // checked already
+	return max(n, 0)
 }
 
 // LowWater is the free space below which caches are deleted.

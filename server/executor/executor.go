@@ -137,7 +137,7 @@ func (e *Executor) OpenNetwork(context.Context) (err error) {
 // OpenCell opens the cell, with the logs, users and certificates of containers.
 // What ran before continues to run.
 func (e *Executor) OpenCell(ctx context.Context) (err error) {
-	e.Logs = loggregator.New(loggregator.Config{Logs: e.Dir.Path("logs"), Metrics: e.Dir.Path("metrics"), Saved: e.Dir.Path("logs.gob"), Where: e.Egress(), Store: e.Store, Log: e.Log})
+	e.Logs = loggregator.New(loggregator.Config{Logs: e.Dir.Path("logs"), Archive: e.Dir.Path("log-archive"), ArchiveBytes: e.LogArchiveBytes(), ArchiveDays: e.LogArchiveDays, Metrics: e.Dir.Path("metrics"), Saved: e.Dir.Path("logs.gob"), Where: e.Egress(), Store: e.Store, Log: e.Log})
 	artifacts, err := artifact.New(artifact.Config{Dir: e.Dir.Path("artifacts")})
 	if err != nil {
 		return err

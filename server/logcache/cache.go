@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"cupola/server/logcache/archive"
 	"cupola/server/logcache/history"
 )
 
@@ -21,7 +22,16 @@ type Config struct {
 
 	Dir     string       // keeps log lines too, in at most twice MaxBytes; "": they are in memory alone
 	Metrics string       // the directory of the metrics' history; "": there is none
-	Log     *slog.Logger // of Dir and Metrics
+	Log     *slog.Logger // of Dir, Archive and Metrics
+
+	Archive ArchiveConfig
+}
+
+// ArchiveConfig says what is kept of log lines that Dir has no room for.
+type ArchiveConfig struct {
+	Dir      string // "": nothing
+	MaxBytes int64  // of compressed lines
+	MaxAge   time.Duration
 }
 
 const (
@@ -37,8 +47,10 @@ type Cache struct {
 	mu      sync.Mutex
 	shelves [shelves]shelf
 
-	disk  *disk // nil: none
-	walks walks
+	disk    *disk            // nil: none
+	archive *archive.Archive // nil: none
+	busy    chan struct{}    // searches
+	walks   walks
 
 	// History has what PromQL reads of containers and requests; nil: there is none.
 	History *history.Store
@@ -51,7 +63,7 @@ func New(c Config) *Cache {
 	c.MaxPerSource = cmp.Or(max(c.MaxPerSource, 0), defaultPerSource)
 	c.MaxBytes = cmp.Or(max(c.MaxBytes, 0), defaultBytes)
 	c.MaxMetricBytes = cmp.Or(max(c.MaxMetricBytes, 0), defaultMetricBytes)
-	made := &Cache{began: time.Now(), walks: walks{of: map[string]*walked{}}}
+	made := &Cache{began: time.Now(), walks: walks{of: map[string]*walked{}}, busy: make(chan struct{}, maxSearches)}
 	for i := range made.shelves {
 		made.shelves[i] = shelf{maxPerSource: c.MaxPerSource, maxBytes: c.MaxMetricBytes, sources: map[string]*ring{}}
 	}
@@ -82,6 +94,13 @@ func (c *Cache) openDisk(cfg Config) {
 		cfg.Log.Warn("log lines are kept in memory alone: a kill loses them", "err", err)
 		return
 	}
+	if a := cfg.Archive; a.Dir != "" {
+		c.archive, err = archive.Open(archive.Config{Dir: a.Dir, MaxBytes: a.MaxBytes, MaxAge: a.MaxAge, Log: cfg.Log})
+		if err != nil {
+			cfg.Log.Warn("log lines are not kept for long", "err", err)
+		}
+		d.archive = c.archive
+	}
 	all, err := d.load()
 	if err != nil {
 		cfg.Log.Warn("saved log lines were not read", "err", err)
@@ -90,7 +109,7 @@ func (c *Cache) openDisk(cfg Config) {
 		for _, e := range f.lines {
 			_, evicted := c.shelves[logShelf].insert(e)
 			for _, source := range evicted {
-				d.remove(source)
+				d.evict(source)
 			}
 		}
 	}
@@ -123,7 +142,7 @@ func (c *Cache) Append(e Envelope) Envelope {
 		return e
 	}
 	for _, source := range evicted {
-		c.disk.remove(source)
+		c.disk.evict(source)
 	}
 	c.disk.write(&e)
 	return e
@@ -141,6 +160,9 @@ func (c *Cache) Delete(sourceID string) {
 	c.deleteFromShelves(sourceID)
 	if c.disk != nil {
 		c.disk.remove(sourceID)
+	}
+	if c.archive != nil {
+		c.archive.Delete(sourceID)
 	}
 	if c.History != nil {
 		c.History.Delete(sourceID)
@@ -171,20 +193,28 @@ func (c *Cache) Tagged(name string) map[string]string {
 	return all
 }
 
-// Sources are those that the cache or its history has anything of. Those that the history knows to be
+// Sources are those that the cache, its archive or its history has anything of. Those that the history knows to be
 // apps or service instances are true.
 func (c *Cache) Sources() map[string]bool {
 	all := map[string]bool{}
 	if c.History != nil {
 		all = c.History.Sources()
 	}
+	add := func(id string) {
+		if _, ok := all[id]; !ok {
+			all[id] = false
+		}
+	}
+	if c.archive != nil {
+		for _, id := range c.archive.Sources() {
+			add(id)
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.shelves {
 		for id := range c.shelves[i].sources {
-			if _, ok := all[id]; !ok {
-				all[id] = false
-			}
+			add(id)
 		}
 	}
 	return all

@@ -17,13 +17,14 @@ import (
 	"sync"
 	"time"
 
+	"cupola/server/logcache/archive"
 	"cupola/server/logcache/record"
 )
 
 // disk stores log lines in files, so that they outlive the daemon. Each source
 // has two segments and appends to the newer one; when that is full, it
-// replaces the older one. Together they hold as much as the ring in memory, so
-// the files' limits are twice the cache's. Lines are written but not synced: a
+// replaces the older one, which goes to the archive. Together they hold as much as the ring in
+// memory, so the files' limits are twice the cache's. Lines are written but not synced: a
 // killed daemon loses none, a power cut the last seconds.
 //
 // A goroutine that appends to a source writes its lines unless another one is
@@ -31,6 +32,7 @@ import (
 // per source, and a busy source needs few writes.
 type disk struct {
 	dir      string
+	archive  *archive.Archive // takes what is older; nil: it is deleted
 	log      *slog.Logger
 	maxLines int   // of a segment
 	maxBytes int64 // of a segment
@@ -72,6 +74,7 @@ type track struct {
 	bytes   int64 // likewise
 	begun   bool  // the segment has its source record
 	reset   bool  // remove the files before the next write
+	evicted bool  // likewise, but the archive gets them first
 	writing bool  // somebody writes; who does owns what follows
 	gone    bool  // not in disk.tracks any longer
 
@@ -165,6 +168,9 @@ func (d *disk) flush(t *track) {
 	defer func() { t.writing = false }()
 	var spare []byte
 	for t.reset || len(t.pending) > 0 {
+		if t.evicted {
+			d.archiveUnlocked(t)
+		}
 		now, next, reset, rotates := t.pending, []byte(nil), t.reset, t.rotate >= 0
 		if rotates {
 			now, next = t.pending[:t.rotate], t.pending[t.rotate:]
@@ -183,6 +189,40 @@ func (d *disk) flush(t *track) {
 	if t.file == nil && !t.begun && t.lines == 0 { // nothing is left of it
 		d.forget(t)
 	}
+}
+
+// archiveUnlocked has the archive take both segments, without t.mu, which is held again when it
+// returns or panics.
+func (d *disk) archiveUnlocked(t *track) {
+	t.evicted = false
+	t.mu.Unlock()
+	defer t.mu.Lock()
+	d.keep(t.path + olderSuffix)
+	d.keep(t.path + newerSuffix)
+}
+
+// keep has the archive take a segment.
+func (d *disk) keep(path string) {
+	if d.archive == nil {
+		return
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return // there is none
+	}
+	s := parseSegment(b)
+	if len(s.lines) == 0 {
+		return
+	}
+	first, last := s.lines[0].Timestamp, s.lines[0].Timestamp
+	for i := range s.lines {
+		if at := s.lines[i].Timestamp; at.Before(first) {
+			first = at
+		} else if at.After(last) {
+			last = at
+		}
+	}
+	d.archive.Add(s.source, b[:s.bytes], first, last)
 }
 
 // storeUnlocked is store without t.mu, which is held again when it returns or
@@ -206,6 +246,7 @@ func (d *disk) store(t *track, now, next []byte, reset, rotates bool) error {
 		return err
 	}
 	d.close(t)
+	d.keep(t.path + olderSuffix)
 	if err := os.Rename(t.path+newerSuffix, t.path+olderSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -338,6 +379,18 @@ func (d *disk) failed(t *track, err error) {
 func (d *disk) remove(source string) {
 	t := d.track(source)
 	defer t.mu.Unlock()
+	d.removeLocked(t)
+}
+
+// evict has the archive take a source's files.
+func (d *disk) evict(source string) {
+	t := d.track(source)
+	defer t.mu.Unlock()
+	t.evicted = true
+	d.removeLocked(t)
+}
+
+func (d *disk) removeLocked(t *track) {
 	t.pending, t.rotate, t.reset = nil, -1, true
 	t.begin()
 	d.flush(t)

@@ -2,5 +2,5 @@
 // was measured of it, and serves them by the log-cache API, which `cf logs`
 // polls. What it keeps is bounded by count for each source
 // and by bytes overall. Log lines are in files as well, so that a killed daemon
-// loses none; a history of what was measured is in package history.
+// loses none; older ones go to package archive, and a history of what was measured is in package history.
 package logcache

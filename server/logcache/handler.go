@@ -23,21 +23,23 @@ const (
 // error for an unauthenticated caller.
 type Authorize func(r *http.Request, sourceIDs ...string) (map[string]bool, error)
 
-// Handler serves GET /api/v1/read/{source_id}, /api/v1/meta and /api/v1/info. As in
-// log-cache a source that is not for its user looks like one that does not exist.
+// Handler serves GET /api/v1/read/{source_id}, /api/v1/meta and /api/v1/info, and beside log-cache's
+// own /api/v1/search/{source_id}. As in log-cache a source that is not for its user looks like one that does not exist.
 func (c *Cache) Handler(authorize Authorize) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/info", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, infoAnswer{Version: version, VMUptime: int64String(int64(time.Since(c.began).Seconds()))})
 	})
-	mux.HandleFunc("GET /api/v1/read/{source_id}", func(w http.ResponseWriter, r *http.Request) {
-		id := r.PathValue("source_id")
-		if may, err := authorize(r, id); err != nil || !may[id] {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		c.read(w, r)
-	})
+	for pattern, serve := range map[string]http.HandlerFunc{"GET /api/v1/read/{source_id}": c.read, "GET /api/v1/search/{source_id}": c.serveSearch} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			id := r.PathValue("source_id")
+			if may, err := authorize(r, id); err != nil || !may[id] {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			serve(w, r)
+		})
+	}
 	mux.HandleFunc("GET /api/v1/meta", func(w http.ResponseWriter, r *http.Request) {
 		answer, all := metaAnswer{Meta: map[string]metaView{}}, c.Meta()
 		may, _ := authorize(r, slices.Collect(maps.Keys(all))...) // an error means that the caller may read nothing

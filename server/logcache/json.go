@@ -15,6 +15,10 @@ type (
 	readAnswer struct {
 		Envelopes *batchView `json:"envelopes,omitempty"`
 	}
+	searchAnswer struct {
+		readAnswer
+		NextEndTime string `json:"next_end_time,omitempty"`
+	}
 	batchView struct {
 		Batch []envelopeView `json:"batch"`
 	}

@@ -19,11 +19,23 @@ import (
 // Config says what a stream is made of.
 type Config struct {
 	Logs    string // the directory of log files
+	Archive string // that of older lines, of ArchiveBytes at most; 0 keeps none
 	Metrics string // that of the metrics' history
 	Saved   string // the file that keeps the rest of the cache while no daemon runs
 	Where   egress.Guard
 	Store   *store.Store
 	Log     *slog.Logger
+
+	ArchiveBytes int64
+	ArchiveDays  int
+}
+
+// archive is where old lines go.
+func (c *Config) archive() logcache.ArchiveConfig {
+	if c.ArchiveBytes == 0 {
+		return logcache.ArchiveConfig{}
+	}
+	return logcache.ArchiveConfig{Dir: c.Archive, MaxBytes: c.ArchiveBytes, MaxAge: time.Duration(c.ArchiveDays) * 24 * time.Hour}
 }
 
 // Stream takes what is said of apps.
@@ -46,7 +58,7 @@ type Stream struct {
 
 // New makes a stream, with what the one before it saved.
 func New(c Config) *Stream {
-	s := &Stream{Config: c, Cache: logcache.New(logcache.Config{Dir: c.Logs, Metrics: c.Metrics, Log: c.Log})}
+	s := &Stream{Config: c, Cache: logcache.New(logcache.Config{Dir: c.Logs, Archive: c.archive(), Metrics: c.Metrics, Log: c.Log})}
 	s.Cache.Load(c.Saved, c.Log)
 	s.drains = drain.New(drain.Config{Where: c.Where, Report: s.reportDrain})
 	return s

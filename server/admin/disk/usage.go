@@ -95,6 +95,7 @@ var directories = []struct {
 	{"instances' disks", "deleted with the instances", []string{"rootfs/run", "rootfs/templates"}},
 	{"service data", "deleted with service instances and deployments", []string{datadir.Volumes, datadir.ServiceContents}},
 	{"logs", "limited by the daemon", []string{"logs", "logs.gob", "packaging"}},
+	{"log archive", "older log lines, limited by --log-archive", []string{"log-archive"}},
 	{"metrics", "of apps, for 30 days, limited by the daemon", []string{"metrics"}},
 	{"archives by URL", "of Diego's clients, at most 10 GB", []string{"artifacts"}},
 	{"git repositories", "deleted with their apps", []string{"git"}},

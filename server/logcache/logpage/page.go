@@ -12,6 +12,7 @@ type Page struct {
 	Envelopes struct {
 		Batch []struct {
 			Timestamp string
+			Instance  string `json:"instance_id"`
 			Tags      map[string]string
 			Log       struct{ Payload string }
 		}
@@ -25,8 +26,8 @@ func PathOfNewest(source string) string {
 
 // Line is a line of a log.
 type Line struct {
-	Nanoseconds  int64 // since 1970
-	Source, Text string
+	Nanoseconds            int64 // since 1970
+	Source, Instance, Text string
 }
 
 // All returns the lines of the page in their order.
@@ -35,7 +36,7 @@ func (p *Page) All() (all []Line) {
 		at, err := strconv.ParseInt(e.Timestamp, 10, 64)
 		text, err2 := base64.StdEncoding.DecodeString(e.Log.Payload)
 		if err == nil && err2 == nil {
-			all = append(all, Line{at, e.Tags["source_type"], string(text)})
+			all = append(all, Line{at, e.Tags["source_type"], e.Instance, string(text)})
 		}
 	}
 	return all

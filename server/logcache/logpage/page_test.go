@@ -21,7 +21,7 @@ func TestLines(t *testing.T) {
 	if !slices.Equal(lines, []string{"one", "three"}) || last != 9 {
 		t.Errorf("got %q, the last at %d; want one and three, the last at 9", lines, last)
 	}
-	if got := p.All(); len(got) != 3 || got[0] != (Line{5, "APP/PROC/WEB", "one"}) || got[2] != (Line{8, "APP/TASK/t", "three"}) {
+	if got := p.All(); len(got) != 3 || got[0] != (Line{5, "APP/PROC/WEB", "", "one"}) || got[2] != (Line{8, "APP/TASK/t", "", "three"}) {
 		t.Errorf("got %v", got)
 	}
 	if got, want := Path("guid", 5), "/api/v1/read/guid?envelope_types=LOG&limit=1000&start_time=5"; got != want {
