@@ -121,6 +121,27 @@ export async function older(app, before, o) {
   return (await read(app, { descending: 'true', ...(before && { end_time: before }) }, o)).reverse();
 }
 
+/**
+ * The newest lines before a time (or now) that have a text or match an expression, oldest first: of all that is kept, not only
+ * of what the log cache has.
+ */
+export async function search(app, before, text, o) {
+  const find = async what => {
+    const params = new URLSearchParams({ limit: pageSize, ...what, ...(before && { end_time: before }) });
+    for (;;) {
+      const answer = await get(`/api/v1/search/${app}?${params}`, o);
+      const lines = (answer.envelopes?.batch ?? []).map(lineOf).filter(Boolean);
+      if (lines.length || !answer.next_end_time) return lines.reverse();
+      params.set('end_time', answer.next_end_time); // not all was looked at
+    }
+  };
+  if (!text) return find({});
+  return find({ pattern: `(?i)${text}` }).catch(e => {
+    if (e.status !== 400) throw e; // it is no expression there
+    return find({ text, ignore_case: 'true' });
+  });
+}
+
 /** The first lines from a time on. */
 export const newer = (app, from, o) => read(app, { start_time: from }, o);
 

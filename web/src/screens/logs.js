@@ -1,6 +1,6 @@
 // The log of an app or a service instance: live and history, filtered by source, instance and expression.
 import { html, useState, useEffect, useMemo, useRef } from '../lib/html.js';
-import { Ring, follow, older } from '../lib/logs.js';
+import { Ring, follow, search } from '../lib/logs.js';
 import { place, setQuery } from '../lib/router.js';
 import { setting, utc } from '../lib/settings.js';
 import { quoted, count } from '../lib/format.js';
@@ -89,14 +89,18 @@ function useLog(guid, at) {
 
 /** The tab Logs of an app. */
 export default function Logs({ app }) {
-  const lines = { follow: `cf logs ${quoted(app.name)}`, recent: `cf logs ${quoted(app.name)} --recent` };
+  const lines = {
+    follow: `cf logs ${quoted(app.name)}`,
+    recent: `cf logs ${quoted(app.name)} --recent`,
+    search: text => `cupola logs search ${quoted(app.name)} -e ${quoted('(?i)' + text)}`,
+  };
   return html`<${Log} of=${app} lines=${lines} silent="The app has said nothing yet." />`;
 }
 
 /**
  * A log with its filters.
- * @param {{of: {guid: string, name: string}, lines: {follow: string, recent: string}, silent: string}} p
- *   of is the source; lines are the commands that do the same; silent says that there is no line yet
+ * @param {{of: {guid: string, name: string}, lines: {follow: string, recent: string, search?: (text: string) => string}, silent: string}} p
+ *   of is the source; lines are the commands that do the same, search by a text, if it is there; silent says that there is no line yet
  */
 export function Log({ of, lines: same, silent }) {
   const query = place.value.query;
@@ -107,6 +111,7 @@ export function Log({ of, lines: same, silent }) {
   const { ring, version, state, bump } = useLog(of.guid, at);
   const [following, setFollowing] = useState(!at);
   const [before, setBefore] = useState({}); // the first line before older ones were put above it
+  const [found, setFound] = useState({ text: '', lines: [] }); // older lines that a search found: others are missing among them
   const paused = useRef(null);
   const filtered = useMemo(() => new Filtered(ring), [ring]);
   const { re, error } = useMemo(() => expression(text), [text]);
@@ -114,7 +119,9 @@ export function Log({ of, lines: same, silent }) {
     (instance === '' || (l.source === 'APP' && l.instance === instance)) &&
     !hidden.includes(l.source) &&
     (!re || ((re.lastIndex = 0), re.test(l.text)));
-  const lines = filtered.update(`${text}|${instance}|${hidden}`, pass);
+  const extra = text && found.text === text ? found.lines : [];
+  const shown = filtered.update(`${text}|${instance}|${hidden}`, pass);
+  const lines = extra.length ? [...extra.filter(pass), ...shown] : shown;
   if (following) paused.current = null;
   else paused.current ??= lines.at(-1)?.seq ?? 0;
   const news = paused.current === null ? 0 : lines.length - 1 - lines.findLastIndex(l => l.seq <= paused.current);
@@ -125,13 +132,19 @@ export function Log({ of, lines: same, silent }) {
     hiddenKept.value = next;
     setQuery({ hide: query.has('hide') ? next.join(',') : null });
   };
+  const none = before.noneOf === text;
   const more = async () => {
-    const first = ring.lines[0];
-    const found = ring.without(await older(of.guid, first?.stamp));
+    const first = extra[0] ?? ring.lines[0];
+    const page = ring.without(await search(of.guid, first?.stamp, text));
     setFollowing(false);
-    setBefore({ seq: first?.seq, none: !found.length });
-    ring.unshift(found);
-    announce(found.length ? `${count(found.length, 'older line')}` : 'There are no older lines');
+    setBefore({ seq: first?.seq, noneOf: page.length ? null : text });
+    if (!text) ring.unshift(page);
+    else if (page.length) {
+      let seq = first.seq - page.length;
+      for (const l of page) l.seq = seq++;
+      setFound({ text, lines: [...page, ...extra] });
+    }
+    announce(page.length ? `${count(page.length, 'older line')}` : 'There are no older lines');
     bump();
   };
   const marked = at && lines.find(l => l.stamp === at);
@@ -200,7 +213,9 @@ export function Log({ of, lines: same, silent }) {
           </button>
           ${ring.lines.length > 0 &&
           html`
-            <${Button} run=${more} disabled=${before.none} title="Load older lines">${before.none ? 'No older lines' : 'Older'}<//>
+            <${Button} run=${more} disabled=${none} title=${text ? 'Search older lines, as far as they are kept' : 'Load older lines'}>
+              ${none ? 'No older lines' : 'Older'}
+            <//>
           `}
           <button type="button" onClick=${() => download(of, lines)}>Download</button>
           <${Copy} run=${link} title=${marked ? 'To the line that is marked' : 'To the last line'} />
@@ -208,7 +223,7 @@ export function Log({ of, lines: same, silent }) {
             of=${'the log of ' + of.name}
             lines=${[
               [following ? 'Pause' : 'Follow', same.follow],
-              ring.lines.length > 0 && ['Older', same.recent],
+              ring.lines.length > 0 && ['Older', (text && same.search?.(text)) || same.recent],
               ['Download', same.recent + ' > ' + fileOf(of)],
             ]}
           />

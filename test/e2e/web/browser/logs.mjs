@@ -110,6 +110,22 @@ export const tests = {
       text.slice(0, 3).join('\n'),
     );
   },
+  async 'a filter finds older lines'(kit) {
+    await kit.request('noisy', 'POST', '/say', numbered('sought', 2500));
+    const page = await kit.admin(kit.app('noisy', 'logs'));
+    await until(async () => (await line(page, 'sought line 2499 of 2500').count()) > 0, 'the newest line');
+    await page.getByRole('searchbox').fill('SOUGHT line (7|9) of');
+    check((await page.locator('.log .l').count()) === 0, 'a line is there before it was searched for');
+    await page.getByRole('button', { name: 'Older' }).click();
+    await until(async () => (await page.locator('.log .l').count()) === 2, 'the two lines');
+    check((await page.locator('.log .l .msg').first().textContent()) === 'sought line 7 of 2500', 'the first line is another one');
+    await page.getByRole('button', { name: 'Older' }).click();
+    await none(page).waitFor();
+    await page.getByRole('searchbox').fill('sought line (');
+    await page.getByText('Not a regular expression').waitFor();
+    await page.getByRole('button', { name: 'Older' }).click();
+    await until(async () => (await none(page).count()) > 0, 'the end of a search for a text');
+  },
   async 'all lines between a link and now are there'(kit) {
     await kit.request('noisy', 'POST', '/say', numbered('every', 2500));
     const page = await kit.admin(kit.app('noisy', 'logs'));
