@@ -59,12 +59,12 @@ func parseSearch(sourceID string, values url.Values) (s Search, err error) {
 }
 
 // compile reads the regular expression.
-func (s *Search) compile(text string) (err error) {
+func (q *Search) compile(text string) (err error) {
 	if text == "" {
 		return nil
 	}
 	if err = CheckPattern(text); err == nil {
-		s.Pattern, err = regexp.Compile(text)
+		q.Pattern, err = regexp.Compile(text)
 	}
 	if err != nil {
 		return fmt.Errorf("pattern must be a valid regular expression: %v", err)

@@ -2,7 +2,6 @@ package scalingbroker
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -118,7 +117,7 @@ func (b *broker) fetchBinding(r *http.Request) (a answer, err error) {
 		}
 		a = answer{http.StatusOK, object{"credentials": b.credentials(n)}}
 		if policy != nil {
-			a.body["parameters"] = json.RawMessage(policy)
+			a.body["parameters"] = policy
 		}
 		return nil
 	})
