@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -58,7 +59,7 @@ func (r *Repository) FileID(id string) string {
 type Reach struct {
 	Base  Snapshot
 	Parts []Snapshot // to be applied in this order
-	Left  error      // why newer parts are left out; nil: none is
+	Left  error      // why the newest part is left out; nil: none is
 }
 
 // To is the time as of which the state is.
@@ -106,50 +107,73 @@ func (r *Repository) reachOf(ctx context.Context, name string, to time.Time) (fo
 	if err != nil {
 		return found, err
 	}
+	read := map[string]readPart{}
 	for _, part := range slices.Backward(names) {
 		if !to.IsZero() && part > to.UTC().Format(stamp) {
 			continue
 		}
-		found.Parts, err = journal.chain(ctx, part)
+		found.Parts, err = journal.chain(ctx, part, read)
 		if _, damaged := errors.AsType[*DamageError](err); !damaged {
 			return found, err
 		}
-		found.Parts, found.Left = nil, errors.Join(found.Left, err)
+		found.Parts, found.Left = nil, cmp.Or(found.Left, err)
 	}
 	return found, nil
 }
 
-// LastPart is when the newest part of a backup was begun; the zero time if there is none.
+// LastPart is as of when the newest part of a backup is; the zero time if there is none.
 func (r *Repository) LastPart(ctx context.Context, base string) (time.Time, error) {
 	names, err := r.Journal(base).Names(ctx)
 	return newest(names), err
 }
 
-// chain finds a part and those that it follows, the oldest first, and reads all of their chunks.
-func (r *Repository) chain(ctx context.Context, name string) (parts []Snapshot, err error) {
-	known, err := r.stored(ctx)
-	if err != nil {
-		return nil, err
-	}
+// readPart is a part that was looked for, and how it is damaged.
+type readPart struct {
+	Snapshot
+	damage error
+}
+
+// chain finds a part and those that it follows, the oldest first, and reads all of their chunks, but
+// for those that are in read, which it adds to.
+func (r *Repository) chain(ctx context.Context, name string, read map[string]readPart) (parts []Snapshot, err error) {
 	for before := ""; name != ""; {
 		if !slices.Contains(r.names, name) || before != "" && name >= before {
 			return nil, damaged("the part %s, which %s follows, is not there", name, before)
 		}
-		s, err := r.Find(ctx, name)
-		if err == nil {
-			err = r.verifyChunks(ctx, s, known)
+		part, ok := read[name]
+		if !ok {
+			if part, err = r.readPart(ctx, name); err != nil {
+				return nil, err
+			}
+			read[name] = part
 		}
-		if err != nil {
-			return nil, err
+		if part.damage != nil {
+			return nil, part.damage
 		}
-		parts, before, name = append(parts, s), name, s.After
+		parts, before, name = append(parts, part.Snapshot), name, part.After
 	}
 	slices.Reverse(parts)
 	return parts, nil
 }
 
+// readPart finds a part and reads its chunks.
+func (r *Repository) readPart(ctx context.Context, name string) (readPart, error) {
+	s, err := r.Find(ctx, name)
+	if err == nil {
+		err = r.verifyChunks(ctx, s)
+	}
+	if _, damaged := errors.AsType[*DamageError](err); damaged {
+		return readPart{s, err}, nil
+	}
+	return readPart{Snapshot: s}, err
+}
+
 // verifyChunks reads the chunks of a part.
-func (r *Repository) verifyChunks(ctx context.Context, s Snapshot, known map[string]storage.Object) error {
+func (r *Repository) verifyChunks(ctx context.Context, s Snapshot) error {
+	known, err := r.stored(ctx)
+	if err != nil {
+		return err
+	}
 	for _, c := range s.Chunks {
 		object, ok := known[c.ID]
 		if !ok {

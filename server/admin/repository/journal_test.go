@@ -2,6 +2,8 @@ package repository
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"filippo.io/age"
+
+	"cupola/server/admin/repository/storage"
 )
 
 // part adds a part that follows one to the journal of a backup.
@@ -80,6 +84,53 @@ func TestPartsFollowABackup(t *testing.T) {
 	if got, r := w.reached(base, time.Time{}); !slices.Equal(got, []string{"base"}) || r.Left == nil {
 		t.Errorf("with the first one damaged: got %q (%v)", got, r.Left)
 	}
+}
+
+// TestAPartIsAsOfItsTime names a part by when its state was taken, and not by when it got here: a
+// restore to a time has nothing that came later, and no part claims what came before it.
+func TestAPartIsAsOfItsTime(t *testing.T) {
+	w := newWorld(t)
+	base := w.save([]byte("base"))
+	at := base.Created.Add(time.Hour + 300*time.Millisecond)
+	saved, err := w.Journal(base.Name).Save(t.Context(), SaveOptions{Version: "1", Recipients: []age.Recipient{w.key.Recipient()}, At: at}, writing([]byte("one")))
+	if want := base.Created.Add(time.Hour + time.Second); err != nil || !saved.Created.Equal(want) || saved.Name != want.Format(stamp) {
+		t.Errorf("got %s of %v (%v); want %v", saved.Name, saved.Created, err, want)
+	}
+	if got, _ := w.reached(base.Name, base.Created.Add(time.Hour)); !slices.Equal(got, []string{"base"}) {
+		t.Errorf("restored %q; want nothing that is later", got)
+	}
+}
+
+// TestManyPartsFollowADamagedOne reads each part once, and says what is damaged once.
+func TestManyPartsFollowADamagedOne(t *testing.T) {
+	w := newWorld(t)
+	base := w.save([]byte("base")).Name
+	first := w.part(base, "", "first")
+	after := first.Name
+	for n := range 8 {
+		after = w.part(base, after, fmt.Sprint("part", n)).Name
+	}
+	w.cut(base, first)
+	counted := &counting{Storage: w.Repository.storage}
+	w.Repository.storage = counted
+	got, r := w.reached(base, time.Time{})
+	if !slices.Equal(got, []string{"base"}) || r.Left == nil || strings.Count(r.Left.Error(), "damaged") != 1 {
+		t.Errorf("got %q (%v)", got, r.Left)
+	}
+	if want := 2*9 + 2; counted.gets > want { // the snapshot and the chunk of each
+		t.Errorf("%d objects were read; want %d", counted.gets, want)
+	}
+}
+
+// counting counts the objects that are read.
+type counting struct {
+	storage.Storage
+	gets int
+}
+
+func (c *counting) Get(ctx context.Context, name string, limit int64) ([]byte, error) {
+	c.gets++
+	return c.Storage.Get(ctx, name, limit)
 }
 
 // cut damages the chunk of a part.

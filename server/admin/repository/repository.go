@@ -127,8 +127,8 @@ func (o owner) check() error {
 
 // Snapshot is a backup.
 type Snapshot struct {
-	Name    string    `json:"-"` // when it was begun, like 20261127T030000Z
-	Created time.Time // when it was begun
+	Name    string    `json:"-"` // when it was created, like 20261127T030000Z
+	Created time.Time // when it was begun; of a part, as of when it is
 	Version string    // of the cupola that made it
 	Host    string    // the machine's name
 	Size    int64     // bytes of the stream

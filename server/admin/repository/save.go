@@ -26,6 +26,7 @@ type SaveOptions struct {
 	Recipients []age.Recipient // who can read it
 	Rate       int64           // bytes a second that are sent at most; 0: no limit
 	After      string          // of a part of a journal: the one that it follows
+	At         time.Time       // of a part: what it has is as of then; the zero time: as of now
 	// Commit is called when all but the snapshot's own object is stored, and may complete
 	// that; nil for not at all.
 	Commit func(*Snapshot) error
@@ -49,6 +50,9 @@ func (r *Repository) Save(ctx context.Context, o SaveOptions, write func(io.Writ
 	}
 	host, _ := os.Hostname()
 	began := time.Now().UTC().Truncate(time.Second)
+	if !o.At.IsZero() { // not earlier: nothing that came later is in it
+		began = o.At.UTC().Add(time.Second - 1).Truncate(time.Second)
+	}
 	if last := newest(names); r.journal && began.Before(last) { // the clock was ahead
 		began = last
 	}
