@@ -2,6 +2,7 @@ package offsite
 
 import (
 	"maps"
+	"strings"
 
 	"cupola/server/admin/backup"
 )
@@ -23,7 +24,23 @@ type chain struct {
 type link struct {
 	after string          // its name
 	since map[uint32]bool // pages that changed since
-	files map[string]bool // IDs of the files that it and those before it have
+	files files           // that it and those before it have
+}
+
+// files are the IDs of files, by their names. Of a file whose content changes, like a key, it is the
+// last one.
+type files map[string]string
+
+// name is that of the file that an archive.Member's ID is of.
+func (files) name(id string) string {
+	name, _, _ := strings.Cut(id, " ")
+	return name
+}
+
+// has reports whether a file is there as it is now; there reports whether any content of it is.
+func (f files) has(id string) (has, there bool) {
+	last, there := f[f.name(id)]
+	return last == id, there
 }
 
 // level is that of the next part.
@@ -59,16 +76,16 @@ func (c *chain) changed(p *backup.Part) {
 }
 
 // add notes that the next part was sent.
-func (c *chain) add(name string, files []string) {
+func (c *chain) add(name string, ids []string) {
 	to, all := c.level(), maps.Clone(c.next().files)
 	if c.sent == 0 {
 		to = levels - 1
 	}
 	if all == nil {
-		all = map[string]bool{}
+		all = files{}
 	}
-	for _, id := range files {
-		all[id] = true
+	for _, id := range ids {
+		all[all.name(id)] = id
 	}
 	for n := range to + 1 {
 		c.levels[n] = link{name, map[uint32]bool{}, all} // nobody changes all any more

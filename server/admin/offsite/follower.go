@@ -33,8 +33,9 @@ type follower struct {
 	storage storage.Storage        // nil: not open
 	journal *repository.Repository // of base; nil with storage
 
-	mu    sync.Mutex
-	reach Reach
+	mu       sync.Mutex
+	reach    Reach
+	unlisted bool // the newest backup does not say which files are in it
 }
 
 // Reach is how far an address goes.
@@ -95,7 +96,7 @@ func (f *follower) stop(ctx context.Context) {
 func (f *follower) tick(ctx context.Context) error {
 	f.sending.Lock()
 	defer f.sending.Unlock()
-	if f.base == "" {
+	if f.base == "" || f.chain.sent == 0 { // a whole part is not worth gathering for an address that is away
 		if err := f.open(ctx); err != nil || f.base == "" {
 			return f.reached(ctx, time.Time{}, err)
 		}
@@ -115,7 +116,11 @@ func (f *follower) tick(ctx context.Context) error {
 func (f *follower) gather(ctx context.Context) (*backup.Part, error) {
 	for {
 		next, whole := f.chain.next(), f.chain.sent == 0
-		part, err := f.Maker.GatherPart(ctx, f.pages, backup.PartOptions{Version: f.Version, Also: next.since, Whole: whole, Has: func(id string) bool { return next.files[id] || f.files[f.fileID(id)] }})
+		has := func(id string) bool {
+			has, there := next.files.has(id)
+			return has || !there && f.files[f.fileID(id)]
+		}
+		part, err := f.Maker.GatherPart(ctx, f.pages, backup.PartOptions{Version: f.Version, Also: next.since, Whole: whole, Has: has})
 		if part != nil {
 			f.chain.changed(part)
 		}
@@ -153,7 +158,7 @@ func (f *follower) save(ctx context.Context, journal *repository.Repository, par
 	if err != nil {
 		return err
 	}
-	o.After = f.chain.next().after
+	o.After, o.At = f.chain.next().after, part.At
 	saved, err := journal.Save(ctx, o, func(w io.Writer) error { return part.WriteTo(ctx, w) })
 	if err != nil {
 		return err
@@ -187,20 +192,35 @@ func (f *follower) open(ctx context.Context) error {
 	return nil
 }
 
-// findBase finds the newest backup, if there is one.
+// findBase finds the newest backup, if there is one that says which files are in it. Those of an
+// earlier cupola do not: all files would be sent once more.
 func (f *follower) findBase(ctx context.Context, r *repository.Repository) error {
 	latest, err := r.Find(ctx, "latest")
 	if errors.Is(err, repository.ErrNone) {
 		return nil
 	}
-	if err == nil {
+	if err == nil && len(latest.Files) > 0 {
 		f.follow(latest)
+		return nil
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unlisted = err == nil
 	return err
+}
+
+// needsBackup reports whether changes cannot be sent until there is another backup.
+func (f *follower) needsBackup() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unlisted
 }
 
 // follow begins the journal of a backup.
 func (f *follower) follow(s repository.Snapshot) {
+	f.mu.Lock()
+	f.unlisted = false
+	f.mu.Unlock()
 	f.base, f.files, f.chain = s.Name, map[string]bool{}, chain{}
 	for _, id := range s.Files {
 		f.files[id] = true

@@ -118,7 +118,7 @@ func (k *Keeper) makeBackups(ctx context.Context) error {
 	defer t.Stop()
 	for {
 		for _, to := range k.To {
-			if ctx.Err() == nil && !k.status(to).due(time.Now(), k.Every).After(time.Now()) {
+			if ctx.Err() == nil && !k.due(to, time.Now()).After(time.Now()) {
 				_ = k.save(ctx, to, func(steps.Step) {}) // it is in the log and in the status
 			}
 		}
@@ -128,6 +128,15 @@ func (k *Keeper) makeBackups(ctx context.Context) error {
 		case <-t.C:
 		}
 	}
+}
+
+// due is when the next backup of an address is made: at once if changes wait for one.
+func (k *Keeper) due(to string, now time.Time) time.Time {
+	s := k.status(to)
+	if f := k.followers[to]; f != nil && f.needsBackup() && s.Failures == 0 {
+		return now
+	}
+	return s.due(now, k.Every)
 }
 
 // due is when the next backup is made. A clock that was ahead does not put it off.
@@ -146,7 +155,7 @@ func (s Status) due(now time.Time, every time.Duration) time.Time {
 func (k *Keeper) Statuses(context.Context) (all []Status, err error) {
 	for _, to := range k.To {
 		s := k.status(to)
-		s.Next = s.due(time.Now(), k.Every)
+		s.Next = k.due(to, time.Now())
 		all = append(all, s)
 	}
 	if len(all) == 0 {
