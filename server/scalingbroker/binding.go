@@ -59,16 +59,8 @@ func (b *broker) add(c *control.Session, r *http.Request, q request) (*cf.Scalin
 	if err != nil {
 		return nil, err
 	}
-	was, err := autoscaling.BindingOf(c.Tx, q.app())
-	switch {
-	case err != nil:
+	if err := release(c.Tx, q.app(), i); err != nil {
 		return nil, err
-	case was != nil && was.InstanceGUID != i.GUID:
-		return nil, errOtherBound
-	case was != nil:
-		if err := store.ScalingBindings.Delete(c.Tx, was.GUID); err != nil {
-			return nil, err
-		}
 	}
 	n := &cf.ScalingBinding{Resource: cf.Resource{GUID: r.PathValue("binding")}, InstanceGUID: i.GUID, AppGUID: q.app(), Request: q.text()}
 	if !certificate {
@@ -81,6 +73,23 @@ func (b *broker) add(c *control.Session, r *http.Request, q request) (*cf.Scalin
 		return n, set(c, n.AppGUID, policy)
 	}
 	return n, replace(c, n.AppGUID, "", i.DefaultPolicy)
+}
+
+// release ends the binding that an app has with an instance. One with another instance is refused,
+// unless that was purged: nobody can unbind from it.
+func release(tx *store.Tx, appGUID string, i *cf.ScalingInstance) error {
+	was, err := autoscaling.BindingOf(tx, appGUID)
+	if err != nil || was == nil {
+		return err
+	}
+	if was.InstanceGUID == i.GUID {
+		return store.ScalingBindings.Delete(tx, was.GUID)
+	}
+	there, err := named(tx, store.ServiceInstances, was.InstanceGUID)
+	if err != nil || there != nil {
+		return control.OrElse(err, errOtherBound)
+	}
+	return store.ScalingInstances.Delete(tx, was.InstanceGUID)
 }
 
 // credentials are what an app submits custom metrics with (App Autoscaler: models/custom_metrics.go).

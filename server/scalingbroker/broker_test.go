@@ -165,12 +165,39 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
+// TestAPurgedInstanceBindsNoApp purges an instance, of which the broker hears nothing: its app can be
+// bound to another one.
+func TestAPurgedInstanceBindsNoApp(t *testing.T) {
+	w := newWorld(t)
+	w.ask("PUT", "/v2/service_instances/purged", "", 201)
+	w.ask("PUT", "/v2/service_instances/i", "", 201)
+	w.insert("purged")
+	const bound = `, "app_guid": "one"`
+	w.ask("PUT", "/v2/service_instances/purged/service_bindings/b1", bound, 201)
+	w.ask("PUT", "/v2/service_instances/i/service_bindings/b2", bound, 409)
+	if err := w.Store.Write(t.Context(), func(tx *store.Tx) error { return store.ServiceInstances.Delete(tx, "purged") }); err != nil {
+		t.Fatal(err)
+	}
+	w.ask("PUT", "/v2/service_instances/i/service_bindings/b2", bound, 201)
+	w.ask("GET", "/v2/service_instances/purged", "", 404)
+}
+
+// insert adds the platform's row of an instance.
+func (w *world) insert(guid string) {
+	w.t.Helper()
+	i := &cf.ServiceInstance{Resource: cf.Resource{GUID: guid}, Name: guid, Type: cf.UserProvided, SpaceGUID: "space"}
+	if err := w.Store.Write(w.t.Context(), func(tx *store.Tx) error { return store.ServiceInstances.Insert(tx, i) }); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	w := newWorld(t)
 	const at = "/v2/service_instances/i"
 	w.ask("PUT", at, "", 201)
 	w.ask("PUT", "/v2/service_instances/other", "", 201)
 	w.ask("PUT", "/v2/service_instances/other/service_bindings/b", `, "app_guid": "two"`, 201)
+	w.insert("other")
 	for name, c := range map[string]struct {
 		path, rest string
 		status     int
