@@ -207,14 +207,17 @@ const (
 const maxVersion = 100
 
 func readVersion(r *bufio.Reader) (string, error) {
-	line, err := r.ReadString('\n')
+	line, err := r.ReadSlice('\n') // no more than r's buffer: what runs there may write without an end
 	if err == io.EOF {
 		return "", errCut
+	}
+	if errors.Is(err, bufio.ErrBufferFull) {
+		return "", fmt.Errorf("the line with the version of the server is longer than %d bytes", len(line))
 	}
 	if err != nil {
 		return "", err
 	}
-	return strings.TrimSpace(line[:min(len(line), maxVersion)]), nil
+	return strings.TrimSpace(string(line[:min(len(line), maxVersion)])), nil
 }
 
 // errCut says that a session ended before its program did.

@@ -1,6 +1,7 @@
 package databroker
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -145,5 +146,33 @@ func TestDirectories(t *testing.T) {
 	var off *Service
 	if _, err := off.Dump(t.Context(), "f", io.Discard); !errors.Is(err, errOff) || !errors.Is(off.Load(t.Context(), "f", "", f), errOff) {
 		t.Errorf("got %v; want that the broker is off", err)
+	}
+}
+
+// endless writes the same for ever.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for n := range p {
+		p[n] = 'x'
+	}
+	return len(p), nil
+}
+
+// TestReadVersion bounds what a container says: its program may be another one by now.
+func TestReadVersion(t *testing.T) {
+	for name, c := range map[string]struct {
+		from        io.Reader
+		want, wrong string
+	}{
+		"a version": {strings.NewReader("PostgreSQL 15 \nrest"), "PostgreSQL 15", ""},
+		"long":      {strings.NewReader(strings.Repeat("v", 200) + "\n"), strings.Repeat("v", maxVersion), ""},
+		"cut off":   {strings.NewReader("Postgre"), "", errCut.Error()},
+		"endless":   {endless{}, "", "longer than 4096 bytes"},
+	} {
+		got, err := readVersion(bufio.NewReader(c.from))
+		if got != c.want || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
 	}
 }
