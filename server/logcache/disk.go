@@ -54,8 +54,8 @@ const (
 const (
 	// maxOpenSegments bounds the descriptors that segments need.
 	maxOpenSegments = 64
-	// maxPending bounds what waits for a slow disk, for each source. Bytes.
-	maxPending = 256 << 10
+	// maxPending bounds what waits for a slow disk, for each source, and while a segment is compressed. Bytes.
+	maxPending = 1 << 20
 	// diskRest is how long nothing is tried after a write that failed.
 	diskRest = 10 * time.Second
 )

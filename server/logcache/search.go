@@ -71,8 +71,8 @@ func (c *Cache) search(ctx context.Context, q Search) (found []Envelope, next ti
 	if c.archive == nil {
 		return s.result(false)
 	}
-	for _, f := range c.archive.Files(q.SourceID, q.Start, q.End) {
-		if s.enough(f.Last) || time.Now().After(s.until) || ctx.Err() != nil {
+	for n, f := range c.archive.Files(q.SourceID, q.Start, q.End) {
+		if late := n > 0 && time.Now().After(s.until); s.enough(f.Last) || late || ctx.Err() != nil { // each search gets on by a file
 			return s.result(true)
 		}
 		segment, err := f.Read(q.Text)

@@ -4,7 +4,6 @@
 package archive
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -65,38 +64,57 @@ func Open(c Config) (*Archive, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keep old log lines: %w", err)
 	}
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(1<<20))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 	if err != nil {
 		return nil, err
 	}
 	a := &Archive{Config: c, encoder: encoder, sources: map[string]*files{}}
-	found, err := filepath.Glob(filepath.Join(c.Dir, "*", "*"))
+	dirs, err := os.ReadDir(c.Dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range found {
-		a.open(path)
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	for _, dir := range dirs {
+		a.openLocked(filepath.Join(c.Dir, dir.Name()))
+	}
 	a.pruneLocked()
 	return a, nil
 }
 
-// open takes a file that an earlier daemon wrote. Others are deleted.
-func (a *Archive) open(path string) {
-	f := File{path: path}
-	var first, last int64
-	_, err := fmt.Sscanf(filepath.Base(path), "%d-%d"+suffix, &first, &last)
-	info, statErr := os.Stat(path)
-	source, headErr := sourceOf(path)
-	if err = cmp.Or(err, statErr, headErr); err != nil || filepath.Base(path) != fileName(first, last) || filepath.Base(filepath.Dir(path)) != dirName(source) {
-		a.Log.Warn("old log lines were left out: the file is not whole or not ours", "file", path, "err", err)
-		_ = os.Remove(path) // or it is left out the next time
-		return
+// openLocked takes the files of a source that earlier daemons wrote. Others are deleted. The first one says which
+// source it is.
+func (a *Archive) openLocked(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		a.Log.Warn("old log lines were left out", "err", err)
 	}
-	f.First, f.Last, f.bytes = time.Unix(0, first), time.Unix(0, last), info.Size()
-	a.addLocked(source, f)
+	source := ""
+	for _, entry := range entries {
+		f, err := fileOf(dir, entry)
+		if err == nil && source == "" {
+			source, err = sourceOf(f.path)
+		}
+		if err != nil || dirName(source) != filepath.Base(dir) {
+			a.Log.Warn("old log lines were left out: the file is not whole or not ours", "dir", dir, "file", entry.Name(), "err", err)
+			_ = os.Remove(filepath.Join(dir, entry.Name())) // or it is left out the next time
+			continue
+		}
+		a.addLocked(source, f)
+	}
+}
+
+// fileOf is a file by its name.
+func fileOf(dir string, entry os.DirEntry) (f File, err error) {
+	var first, last int64
+	if _, err := fmt.Sscanf(entry.Name(), "%d-%d"+suffix, &first, &last); err != nil || entry.Name() != fileName(first, last) {
+		return f, errDamaged
+	}
+	info, err := entry.Info()
+	if err != nil {
+		return f, err
+	}
+	return File{First: time.Unix(0, first), Last: time.Unix(0, last), path: filepath.Join(dir, entry.Name()), bytes: info.Size()}, nil
 }
 
 func fileName(first, last int64) string { return fmt.Sprintf("%d-%d%s", first, last, suffix) }

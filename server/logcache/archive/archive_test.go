@@ -94,7 +94,7 @@ func TestFilesThatAreNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{files[0] + ".new": whole[:100], filepath.Join(filepath.Dir(files[0]), "1-2.zst"): whole[:20], filepath.Join(filepath.Dir(files[0]), "x"): nil,
-		filepath.Join(filepath.Dir(files[0]), "01-2.zst"): whole} {
+		filepath.Join(filepath.Dir(files[0]), "01-2.zst"): whole, filepath.Join(dir, "x"): nil} {
 		if err := os.WriteFile(name, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
