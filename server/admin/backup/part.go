@@ -128,19 +128,25 @@ func (r *restore) apply(ctx context.Context, parts []string) error {
 		return fmt.Errorf("the backup with what changed since: %w", err)
 	}
 	r.report.Contents = found.Contents
-	return r.nameVolumes(ctx)
+	return r.updateVolumes(ctx)
 }
 
-// nameVolumes names the volumes of service instances that were created since the backup.
-func (r *restore) nameVolumes(ctx context.Context) error {
+// updateVolumes leaves out the volumes of service instances that were deleted since the backup, makes
+// others as large as they have become, and names those of instances that were created.
+func (r *restore) updateVolumes(ctx context.Context) error {
 	all, err := volumesOf(ctx, filepath.Join(r.dir, "db"))
 	if err != nil {
 		return err
 	}
 	there := map[string]bool{}
+	var kept []archive.Volume
 	for _, v := range r.report.Volumes {
-		there[v.Name] = true
+		if now, ok := all[v.Name]; ok {
+			v.Bytes = max(v.Bytes, now.Bytes)
+			there[v.Name], kept = true, append(kept, v)
+		}
 	}
+	r.report.Volumes = kept
 	for _, l := range r.report.Left {
 		there[l.Name] = true
 	}
