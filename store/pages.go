@@ -35,6 +35,7 @@ type Taken struct {
 	At     time.Time // the database as of then
 	Schema int       // the number of its last migration
 	Blobs  []string  // digests of all that its rows name
+	Images []string  // references, likewise
 }
 
 // FollowPages begins to note the pages that change. The first Take takes all.
@@ -111,12 +112,9 @@ func (p *Pages) read(ctx context.Context, t *transaction, file string, taken *Ta
 	if err := t.QueryRowContext(ctx, "PRAGMA user_version").Scan(&taken.Schema); err != nil {
 		return err
 	}
-	named := map[string]bool{}
-	if err := p.log.s.newTx(ctx, t).NamedBlobs(named); err != nil {
+	if err := taken.name(p.log.s.newTx(ctx, t)); err != nil {
 		return err
 	}
-	delete(named, "")
-	taken.Blobs = slices.Sorted(maps.Keys(named))
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -136,6 +134,18 @@ func (p *Pages) read(ctx context.Context, t *transaction, file string, taken *Ta
 	}
 	err = writePages(ctx, t, out, taken.PageSize, "SELECT p.data FROM json_each(?) n CROSS JOIN sqlite_dbpage p ON p.pgno = n.value", string(numbers))
 	return errors.Join(err, out.Flush())
+}
+
+// name adds what rows name.
+func (t *Taken) name(tx *Tx) (err error) {
+	blobs := map[string]bool{}
+	if err := tx.NamedBlobs(blobs); err != nil {
+		return err
+	}
+	delete(blobs, "")
+	t.Blobs = slices.Sorted(maps.Keys(blobs))
+	t.Images, err = tx.NamedImages()
+	return err
 }
 
 func writePages(ctx context.Context, t *transaction, w io.Writer, size int, query string, args ...any) error {

@@ -8,10 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"cupola/store/cf"
 )
 
 // replica is the file of a database that what a Pages takes is applied to.
@@ -170,6 +173,24 @@ func TestPagesSurviveFaults(t *testing.T) {
 		t.Error("the log can be read again, and it took all")
 	}
 	r.same()
+}
+
+// TestTakenNamesWhatPagesName lists the blobs and images as of the pages.
+func TestTakenNamesWhatPagesName(t *testing.T) {
+	s := openTest(t)
+	r := replicate(t, s)
+	const image = "docker://reg.io/a@sha256:1"
+	_, _, app := seed(t, s)
+	d := &cf.Droplet{AppGUID: app.GUID, State: cf.DropletStaged, Digest: "blob", Lifecycle: cf.Lifecycle{Image: &cf.StackImage{Reference: image}}}
+	write(t, s, func(tx *Tx) error { return Droplets.Insert(tx, d) })
+	taken := r.next(false)
+	if !slices.Equal(taken.Images, []string{image}) || !slices.Equal(taken.Blobs, []string{"blob"}) {
+		t.Errorf("got the images %v and the blobs %v", taken.Images, taken.Blobs)
+	}
+	write(t, s, func(tx *Tx) error { return Droplets.Delete(tx, d.GUID) })
+	if taken := r.next(false); len(taken.Images)+len(taken.Blobs) > 0 {
+		t.Errorf("got the images %v and the blobs %v of nothing", taken.Images, taken.Blobs)
+	}
 }
 
 // TestPageSetsAreChecked refuses what no Take wrote.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"cupola/rootfs"
+	"cupola/rootfs/reference"
 	"cupola/server/admin/archive"
 	"cupola/server/datadir"
 	"cupola/store"
@@ -85,10 +86,16 @@ func (b *Maker) gatherChanges(ctx context.Context, pages *store.Pages, o PartOpt
 			return nil, err
 		}
 	}
-	// A droplet that came to be since is in the next part, whose pages name it.
 	needed, err := b.Stacks.Pinned(ctx)
 	if err != nil {
 		return nil, err
+	}
+	for _, image := range p.Images { // also those of droplets that were deleted just now: the pages have them
+		r, err := reference.Parse(image)
+		if err != nil {
+			return nil, err
+		}
+		needed[r.Digest] = true
 	}
 	kept, err := b.Stacks.Roots.Keep(func(digest string) bool { return needed[digest] })
 	if err != nil {
