@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -237,6 +238,7 @@ func (k *Keeper) save(ctx context.Context, to string, report steps.Func) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	defer debug.FreeOSMemory() // a backup needs some MB, and the next one is a day away
 	began := time.Now()
 	k.change(to, func(s *Status) { s.Tried, s.Running = began.UTC().Truncate(time.Second), true })
 	var made Made
