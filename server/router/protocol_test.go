@@ -253,6 +253,9 @@ func TestExpectContinue(t *testing.T) {
 	}
 	fmt.Fprint(conn, "hello")
 	res, err := http.ReadResponse(r, nil)
+	if err == nil && res.StatusCode == http.StatusContinue { // the app's own, which httputil passes on if it comes after the router's
+		res, err = http.ReadResponse(r, nil)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

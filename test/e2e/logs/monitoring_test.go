@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	prometheus "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -272,7 +274,11 @@ func (s scraped) answer(t *testing.T, query string, at time.Time) promql.Vector 
 func TestMachineDashboardAndRules(t *testing.T) {
 	t.Parallel()
 	port := fmt.Sprintf("127.0.0.1:%d", loopback.FreePorts(t, 1)[0])
-	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--metrics", port)
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--metrics", port, "--backup-to", t.TempDir(), "--backup-recipient", key.Recipient().String())
 	d.PushProbe("probe")
 	d.Answers("probe", "ready")
 	d.Running("probe", "web", 1)
@@ -284,6 +290,9 @@ func TestMachineDashboardAndRules(t *testing.T) {
 		}
 		if v := fresh.answer(t, `firehose_value_metric_bbs_lr_ps_running`, at); len(v) != 1 || v[0].F != 1 {
 			return fmt.Sprintf("running: %v", v)
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(fresh)), func(key string) bool { return strings.Contains(key, "cupola_backup_behind_seconds") }) {
+			return "there is no backup yet"
 		}
 		return ""
 	})
