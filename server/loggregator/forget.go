@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cupola/server/databroker"
+	"cupola/server/logcache"
 	"cupola/store"
 )
 
@@ -28,6 +29,28 @@ func (s *Stream) Forget(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// forgetUnscrubbed deletes what an earlier cupola kept of the logs of service instances: only admins could read it, and secrets were not
+// taken out of it. Its lines do not name the instance.
+func (s *Stream) forgetUnscrubbed() {
+	err := s.Store.Read(context.Background(), func(tx *store.Tx) error {
+		instances, err := store.DataInstances.All(tx)
+		for _, i := range slices.Concat(instances, store.DataInstances.Damaged(tx)) {
+			unscrubbed := false
+			s.Cache.Newest(i.GUID, func(e *logcache.Envelope) bool {
+				unscrubbed = e.Tags[databroker.TagInstance] == ""
+				return false
+			})
+			if unscrubbed {
+				s.Cache.Delete(i.GUID)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		s.Log.Warn("logs of service instances that an earlier version kept were not deleted", "err", err)
 	}
 }
 

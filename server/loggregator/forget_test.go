@@ -94,3 +94,38 @@ func TestLogsGoWithTheirSource(t *testing.T) {
 		t.Errorf("got %v; want the app that is there", known)
 	}
 }
+
+// TestLinesOfAnEarlierVersionGo starts on a log cache whose lines of a service instance do not name it, as before users
+// could read them.
+func TestLinesOfAnEarlierVersionGo(t *testing.T) {
+	logs, dir := t.TempDir(), t.TempDir()
+	s, err := store.Open(store.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.Write(t.Context(), func(tx *store.Tx) error {
+		for _, guid := range []string{"old", "new"} {
+			if err := store.DataInstances.Insert(tx, &cf.DataInstance{Resource: cf.Resource{GUID: guid}, Service: "postgres", Plan: "small", State: cf.DataReady}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := logcache.New(logcache.Config{Dir: logs, Log: slog.New(slog.DiscardHandler)})
+	for source, tags := range map[string]map[string]string{"old": {"source_type": "APP"}, "new": {"service_instance_id": "new"}, "app": nil} {
+		before.Append(logcache.Envelope{Timestamp: time.Now(), SourceID: source, Tags: tags, Payload: []byte("x")})
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stream := New(Config{Logs: logs, Saved: filepath.Join(dir, "logs.gob"), Store: s, Log: slog.New(slog.DiscardHandler)})
+	defer stream.Close()
+	left := stream.Cache.Meta()
+	if _, old := left["old"]; old || len(left) != 2 {
+		t.Errorf("got the sources %v", left)
+	}
+}

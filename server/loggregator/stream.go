@@ -60,6 +60,7 @@ type Stream struct {
 func New(c Config) *Stream {
 	s := &Stream{Config: c, Cache: logcache.New(logcache.Config{Dir: c.Logs, Archive: c.archive(), Metrics: c.Metrics, Log: c.Log})}
 	s.Cache.Load(c.Saved, c.Log)
+	s.forgetUnscrubbed()
 	s.drains = drain.New(drain.Config{Where: c.Where, Report: s.reportDrain})
 	return s
 }
