@@ -170,11 +170,10 @@ func reader(d *e2e.Daemon, name string, sees bool) *e2e.Client {
 	d.API("POST", "/Users", e2e.Doc{"userName": name, "password": "reading", "emails": []e2e.Doc{{"value": name}}}, &user)
 	d.API("POST", "/v3/users", e2e.Doc{"guid": user.ID}, nil)
 	if sees {
-		for role, place := range map[string]e2e.Doc{
-			"organization_user": {"organization": e2e.ToOne(d.First("/v3/organizations?names=cupola"))}, "space_auditor": {"space": e2e.ToOne(d.First("/v3/spaces?names=dev"))},
+		for _, role := range []struct{ kind, of, list string }{
+			{"organization_user", "organization", "/v3/organizations?names=cupola"}, {"space_auditor", "space", "/v3/spaces?names=dev"},
 		} {
-			place["user"] = e2e.ToOne(user.ID)
-			d.API("POST", "/v3/roles", e2e.Doc{"type": role, "relationships": place}, nil)
+			d.API("POST", "/v3/roles", e2e.Doc{"type": role.kind, "relationships": e2e.Doc{"user": e2e.ToOne(user.ID), role.of: e2e.ToOne(d.First(role.list))}}, nil)
 		}
 	}
 	c, err := e2e.Login(d.T.Context(), "http://"+d.Addr, name, "reading")
