@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"path/filepath"
 	"regexp"
@@ -108,7 +109,7 @@ func stopped(found []finding, owner func(string) Owner, isData func(string) bool
 // leak describes what the owner's stopped daemon left.
 func (o Owner) leak(found []finding) Leak {
 	l := Leak{Kind: kindDaemon, Name: "of " + o.DataDir + " has stopped", Fix: "sudo cupola cleanup --data-dir " + quoted(o.DataDir)}
-	processes := 0
+	processes, others := 0, map[string]bool{}
 	for _, f := range found {
 		switch {
 		case !o.owns(f):
@@ -116,10 +117,14 @@ func (o Owner) leak(found []finding) Leak {
 			processes++
 		case f.Kind == kindDirectory:
 			l.Fix += " && " + f.Fix
+		default:
+			others[f.Kind] = true
 		}
 	}
 	if processes > 0 {
 		l.Name += fmt.Sprintf(", and %s", counted(processes, "process of its apps still runs", "processes of its apps still run"))
+	} else if len(others) > 0 {
+		l.Name += ", and left: " + strings.Join(slices.Sorted(maps.Keys(others)), ", ")
 	}
 	return l
 }
