@@ -65,7 +65,7 @@ func (c *renderCmd) Run(e *command.Env) error {
 		return err
 	}
 	for _, w := range warnings {
-		fmt.Fprintf(e.Err, "warning %s\n", strings.Map(command.Printed, w.String()))
+		fmt.Fprintf(e.Err, "warning %s\n", command.Printable(w.String()))
 	}
 	h := kube.Header{Version: command.BuildVersion(), Source: "app " + c.App, Target: c.Output, Secrets: c.WithSecrets}
 	return deployment.WriteObjects(e, c.Output, h, objects)

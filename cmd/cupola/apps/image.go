@@ -126,7 +126,7 @@ func (r *appReader) pack(ctx context.Context, step func(steps.Step)) (image regi
 		}
 		switch {
 		case l.Step != nil:
-			step(steps.Step{Step: "pack", Detail: strings.Map(command.Printed, l.Step.What), Done: l.Step.Done, Total: l.Step.Total})
+			step(steps.Step{Step: "pack", Detail: command.Printable(l.Step.What), Done: l.Step.Done, Total: l.Step.Total})
 		case l.Image != nil:
 			return image, l.Sidecars, json.Unmarshal(l.Image, &image)
 		default:

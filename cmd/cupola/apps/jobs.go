@@ -450,7 +450,7 @@ func printTask(e *command.Env, c *capi.Client, app string, x execution) error {
 		}
 		lines, last := page.Lines(func(source string) bool { return source == "APP/TASK/"+x.Task })
 		for _, line := range lines {
-			fmt.Fprintln(e.Out, strings.Map(command.Printed, line))
+			fmt.Fprintln(e.Out, command.Printable(line))
 		}
 		if last < from {
 			return nil

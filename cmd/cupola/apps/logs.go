@@ -56,7 +56,7 @@ func (s *searchLogsCmd) Run(e *command.Env) error {
 		return err
 	}
 	for _, l := range slices.Backward(lines) {
-		fmt.Fprintf(e.Out, "%s [%s/%s] %s\n", command.When(time.Unix(0, l.Nanoseconds)), printable(l.Source), printable(l.Instance), printable(strings.TrimRight(l.Text, "\r")))
+		fmt.Fprintf(e.Out, "%s [%s/%s] %s\n", command.When(time.Unix(0, l.Nanoseconds)), command.Printable(l.Source), command.Printable(l.Instance), command.Printable(strings.TrimRight(l.Text, "\r")))
 	}
 	if more {
 		fmt.Fprintf(e.Err, "These are the newest %d lines: give --limit for more.\n", len(lines))
@@ -66,8 +66,6 @@ func (s *searchLogsCmd) Run(e *command.Env) error {
 	}
 	return nil
 }
-
-func printable(text string) string { return strings.Map(command.Printed, text) }
 
 // query is what the API is asked for.
 func (s *searchLogsCmd) query(now time.Time) (url.Values, error) {

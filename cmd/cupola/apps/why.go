@@ -18,7 +18,7 @@ func (c *whyCmd) Run(e *command.Env) error {
 	}
 	lines, err := why.Explain(e.Ctx, api, strings.TrimSuffix(path, "/features"))
 	for _, l := range lines {
-		fmt.Fprintln(e.Out, strings.Map(command.Printed, l))
+		fmt.Fprintln(e.Out, command.Printable(l))
 	}
 	return err
 }

@@ -69,7 +69,7 @@ func readLog(ctx context.Context, c *capi.Client, path string) ([]logpage.Line, 
 func printLines(e *command.Env, lines []logpage.Line, from int64) int64 {
 	for _, l := range lines {
 		from = l.Nanoseconds + 1
-		fmt.Fprintf(e.Out, "%s [%s] %s\n", command.When(time.Unix(0, l.Nanoseconds)), printable(l.Source), printable(strings.TrimRight(l.Text, "\r")))
+		fmt.Fprintf(e.Out, "%s [%s] %s\n", command.When(time.Unix(0, l.Nanoseconds)), command.Printable(l.Source), command.Printable(strings.TrimRight(l.Text, "\r")))
 	}
 	return from
 }

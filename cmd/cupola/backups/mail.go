@@ -54,7 +54,7 @@ func (m *mailsCmd) Run(e *command.Env) error {
 	t := tabwriter.NewWriter(e.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "MAIL\tRECEIVED\tFROM\tTO\tSIZE\tSUBJECT")
 	for _, one := range list.Resources {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.ID, command.When(one.Received), printable(one.From), printable(strings.Join(one.To, " ")), command.BytesText(one.Size), printable(one.Subject))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.ID, command.When(one.Received), command.Printable(one.From), command.Printable(strings.Join(one.To, " ")), command.BytesText(one.Size), command.Printable(one.Subject))
 	}
 	return t.Flush()
 }
@@ -74,7 +74,7 @@ func (m *mailsCmd) show(e *command.Env, c *capi.Client, guid, id string) error {
 	if e.Terminal {
 		lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 		for n := range lines {
-			lines[n] = printable(lines[n])
+			lines[n] = command.Printable(lines[n])
 		}
 		text = strings.Join(lines, "\n")
 	}
@@ -83,4 +83,3 @@ func (m *mailsCmd) show(e *command.Env, c *capi.Client, guid, id string) error {
 }
 
 // printable is text without what would control a terminal: apps send what they like.
-func printable(text string) string { return strings.Map(command.Printed, text) }

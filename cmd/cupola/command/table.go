@@ -25,7 +25,7 @@ const (
 // Add adds a row.
 func (t *Table) Add(cells ...string) {
 	for n := range cells {
-		cells[n] = strings.Map(Printed, cells[n])
+		cells[n] = Printable(cells[n])
 	}
 	t.rows = append(t.rows, cells)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 	"unicode"
 )
@@ -54,3 +55,6 @@ func Printed(r rune) rune {
 	}
 	return '?'
 }
+
+// Printable is a text as Printed keeps it.
+func Printable(text string) string { return strings.Map(Printed, text) }

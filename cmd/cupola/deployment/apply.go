@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"cupola/cmd/cupola/command"
@@ -25,7 +24,7 @@ type clusterFlags struct {
 
 func (f *clusterFlags) open(e *command.Env) (*apply.Cluster, error) {
 	return apply.Open(apply.Config{Kubeconfig: f.Kubeconfig, Context: f.Context, Namespace: f.Namespace, Force: f.ForceConflicts, Warn: func(text string) {
-		fmt.Fprintf(e.Err, "warning %s\n", strings.Map(command.Printed, text))
+		fmt.Fprintf(e.Err, "warning %s\n", command.Printable(text))
 	}})
 }
 

@@ -3,7 +3,6 @@ package deployment
 
 import (
 	"fmt"
-	"strings"
 
 	"cupola/cmd/cupola/command"
 	"cupola/server/bosh/interpolate"
@@ -108,7 +107,7 @@ func writeFindings(e *command.Env, name string, found manifest.Findings) error {
 		if f.Line > 0 {
 			line = fmt.Sprintf(" (line %d)", f.Line)
 		}
-		fmt.Fprintf(w, "%-7s %s%s\n", f.Level, strings.Map(command.Printed, f.String()), line)
+		fmt.Fprintf(w, "%-7s %s%s\n", f.Level, command.Printable(f.String()), line)
 	}
 	_, err := fmt.Fprintf(e.Out, "%s: %s, %s\n", name, command.Counted(found.Count(manifest.Error), "error"), command.Counted(found.Count(manifest.Warning), "warning"))
 	return err

@@ -113,7 +113,7 @@ func (c *renderCmd) files(e *command.Env) error {
 
 func writeWarnings(e *command.Env, warnings []kube.Warning) {
 	for _, w := range warnings {
-		fmt.Fprintf(e.Err, "%-7s %s\n", manifest.Warning, strings.Map(command.Printed, w.String()))
+		fmt.Fprintf(e.Err, "%-7s %s\n", manifest.Warning, command.Printable(w.String()))
 	}
 }
 

@@ -132,7 +132,7 @@ func (a *logArchive) add(name string) error {
 // skip tells of a file that could not be read.
 func (a *logArchive) skip(name string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		fmt.Fprintf(a.e.Err, "%s/%s: skipped: %v\n", logDir, strings.Map(command.Printed, name), err)
+		fmt.Fprintf(a.e.Err, "%s/%s: skipped: %v\n", logDir, command.Printable(name), err)
 		return nil
 	}
 	return fmt.Errorf("%s/%s: %w", logDir, name, err)

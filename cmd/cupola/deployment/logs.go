@@ -134,7 +134,7 @@ func (v *logView) print(l logLine) {
 	if err != nil || err2 != nil {
 		return
 	}
-	text := strings.Map(command.Printed, string(payload))
+	text := command.Printable(string(payload))
 	if v.quiet {
 		fmt.Fprintln(v.e.Out, text)
 		return

@@ -81,7 +81,7 @@ func exitOf(e *command.Env, results []sshResult) error {
 	failed := 0
 	for _, r := range results {
 		if r.Error != "" {
-			fmt.Fprintf(e.Err, "%s: %s\n", r.Instance, strings.Map(command.Printed, r.Error))
+			fmt.Fprintf(e.Err, "%s: %s\n", r.Instance, command.Printable(r.Error))
 		}
 		if r.Error != "" || r.ExitCode != 0 {
 			failed = max(r.ExitCode, 1)

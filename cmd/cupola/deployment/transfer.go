@@ -57,7 +57,7 @@ func (t *transfer) getOne(source, target string, info fs.FileInfo) error {
 	case info.Mode().IsRegular():
 		return t.getFile(source, target, info)
 	case !info.IsDir():
-		fmt.Fprintf(t.e.Err, "%s: skipped: neither a file nor a directory\n", strings.Map(command.Printed, source))
+		fmt.Fprintf(t.e.Err, "%s: skipped: neither a file nor a directory\n", command.Printable(source))
 		return nil
 	case !t.recursive:
 		return fmt.Errorf("%s is a directory: give -r", source)

@@ -125,7 +125,7 @@ func writeReport(e *command.Env, r report) {
 		if c.Unreachable {
 			state = "; does not answer"
 		}
-		line("cell", "%s: %s of memory given out of %s, %d of %d containers%s", clean(c.ID), megabytes(c.Used.MemoryMB), megabytes(c.Capacity.MemoryMB), c.Used.Containers, c.Capacity.Containers, state)
+		line("cell", "%s: %s of memory given out of %s, %d of %d containers%s", command.Printable(c.ID), megabytes(c.Used.MemoryMB), megabytes(c.Capacity.MemoryMB), c.Used.Containers, c.Capacity.Containers, state)
 	}
 	load := ""
 	if len(m.Load) == 3 {
@@ -149,7 +149,7 @@ func writeFiring(e *command.Env, line func(name, format string, args ...any), r 
 			line("", "%s", e.Called(fmt.Sprintf("… and %d more: 'cupola alerts'", len(r.Firing)-n)))
 			break
 		}
-		line("", "%s", clean(fmt.Sprintf("%s: %s, %s: %s", a.Severity, a.Rule, a.Subject, a.Text)))
+		line("", "%s", command.Printable(fmt.Sprintf("%s: %s, %s: %s", a.Severity, a.Rule, a.Subject, a.Text)))
 	}
 	for _, t := range r.Targets {
 		if t.FailingSince != nil {
@@ -178,9 +178,6 @@ func writeLine(w io.Writer, width int, name, text string) {
 	t.Add(fmt.Sprintf("%-10s", name), text)
 	_ = t.Write(w) // the terminal may be gone
 }
-
-// clean keeps what users chose from steering the terminal.
-func clean(text string) string { return strings.Map(command.Printed, text) }
 
 // bar draws a part of 1 in ten cells. It has no spaces: tables fold lines at those.
 func bar(part float64) string {

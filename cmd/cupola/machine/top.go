@@ -208,7 +208,7 @@ func (v view) lines() []string {
 		if u.MemoryQuota > 0 {
 			quota = bytesText(u.MemoryQuota)
 		}
-		lines = append(lines, v.row(fmt.Sprintf("%.1f", u.CPU), bytesText(u.MemoryBytes), quota, fmt.Sprintf("%.1f", u.Requests), bytesText(u.DiskBytes), bytesText(u.LogRate), fmt.Sprint(u.Instances), clean(u.Process)))
+		lines = append(lines, v.row(fmt.Sprintf("%.1f", u.CPU), bytesText(u.MemoryBytes), quota, fmt.Sprintf("%.1f", u.Requests), bytesText(u.DiskBytes), bytesText(u.LogRate), fmt.Sprint(u.Instances), command.Printable(u.Process)))
 	}
 	if v.height > 0 {
 		for len(lines) < v.height-1 {
@@ -241,7 +241,7 @@ func (v view) row(cpu, memory, quota, requests, disk, logs, instances, process s
 
 func (v view) footer() string {
 	if v.fault != "" {
-		return clean("no answer: " + v.fault)
+		return command.Printable("no answer: " + v.fault)
 	}
 	return fmt.Sprintf("by %s   sort: c cpu, m memory, r requests, d disk, l logs, n name   q quit", v.by)
 }

@@ -40,7 +40,7 @@ type facts struct{ w io.Writer }
 
 func (f facts) add(name string, values ...string) {
 	if text := strings.Join(values, ", "); text != "" {
-		fmt.Fprintf(f.w, "%s\t%s\n", name, strings.Map(command.Printed, text))
+		fmt.Fprintf(f.w, "%s\t%s\n", name, command.Printable(text))
 	}
 }
 
