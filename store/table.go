@@ -51,6 +51,15 @@ func (t *Table[T]) Get(tx *Tx, guid string) (*T, error) {
 	return t.First(tx, Query{Where: map[string][]string{"guids": {guid}}})
 }
 
+// Find is Get, but for nil where there is no such row.
+func (t *Table[T]) Find(tx *Tx, guid string) (*T, error) {
+	row, err := t.Get(tx, guid)
+	if IsNotFound(err) {
+		return nil, nil
+	}
+	return row, err
+}
+
 // Visible is Get for one who may see only a scope's rows (nil: all): a row
 // outside it is not found.
 func (t *Table[T]) Visible(tx *Tx, guid string, s *Scope) (*T, error) {

@@ -46,7 +46,7 @@ func (b *broker) bind(r *http.Request) (a answer, err error) {
 // there is another one of its GUID.
 func (b *broker) reserve(r *http.Request, q request) (i *cf.DataInstance, n *cf.DataBinding, again bool, err error) {
 	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
-		i, err = named(tx, store.DataInstances, r.PathValue("instance"))
+		i, err = store.DataInstances.Find(tx, r.PathValue("instance"))
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (b *broker) reserve(r *http.Request, q request) (i *cf.DataInstance, n *cf.
 		if i.State != cf.DataReady {
 			return errBusy
 		}
-		if n, err = named(tx, store.DataBindings, r.PathValue("binding")); err != nil {
+		if n, err = store.DataBindings.Find(tx, r.PathValue("binding")); err != nil {
 			return err
 		}
 		if n == nil {
@@ -133,10 +133,10 @@ func (b *broker) bound(i *cf.DataInstance, n *cf.DataBinding) object {
 // binding reads what the request names; nil where there is none.
 func (b *broker) binding(r *http.Request) (i *cf.DataInstance, n *cf.DataBinding, err error) {
 	err = b.Store.Read(r.Context(), func(tx *store.Tx) error {
-		if i, err = named(tx, store.DataInstances, r.PathValue("instance")); err != nil || i == nil {
+		if i, err = store.DataInstances.Find(tx, r.PathValue("instance")); err != nil || i == nil {
 			return err
 		}
-		n, err = named(tx, store.DataBindings, r.PathValue("binding"))
+		n, err = store.DataBindings.Find(tx, r.PathValue("binding"))
 		if n != nil && n.InstanceGUID != i.GUID {
 			n = nil
 		}

@@ -147,7 +147,7 @@ func (w *world) write(do func(tx *store.Tx) error) {
 func (w *world) row(guid string) (i *cf.DataInstance) {
 	w.t.Helper()
 	err := w.Store.Read(w.t.Context(), func(tx *store.Tx) (err error) {
-		i, err = named(tx, store.DataInstances, guid)
+		i, err = store.DataInstances.Find(tx, guid)
 		return err
 	})
 	if err != nil {

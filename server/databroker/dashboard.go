@@ -34,7 +34,7 @@ func (b *broker) misled(tx *store.Tx) (some []*cf.ServiceInstance, err error) {
 		return nil, err
 	}
 	for _, row := range rows {
-		i, err := named(tx, store.ServiceInstances, row.GUID)
+		i, err := store.ServiceInstances.Find(tx, row.GUID)
 		if err != nil {
 			return nil, err
 		}

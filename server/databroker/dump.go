@@ -65,7 +65,7 @@ func (s *Service) Dump(ctx context.Context, instanceGUID string, w io.Writer) (v
 
 // CheckBackup refuses a backup, or a restore, of an instance whose service's file has no command for it.
 func (*Service) CheckBackup(tx *store.Tx, instanceGUID string, restore bool) error {
-	i, err := named(tx, store.DataInstances, instanceGUID)
+	i, err := store.DataInstances.Find(tx, instanceGUID)
 	if err != nil || i == nil {
 		return err
 	}

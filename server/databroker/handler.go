@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"cupola/server/osb/builtin"
-	"cupola/store"
 )
 
 // object is one of JSON.
@@ -133,13 +132,4 @@ func acceptsAsync(r *http.Request) error {
 		return errAsync
 	}
 	return nil
-}
-
-// named reads a row that the request's path names; nil where there is none.
-func named[T any](tx *store.Tx, t *store.Table[T], guid string) (*T, error) {
-	row, err := t.Get(tx, guid)
-	if store.IsNotFound(err) {
-		return nil, nil
-	}
-	return row, err
 }

@@ -52,7 +52,7 @@ func (b *broker) provide(r *http.Request) (a answer, err error) {
 		}
 	}
 	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
-		old, err := named(tx, store.DataInstances, guid)
+		old, err := store.DataInstances.Find(tx, guid)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (b *broker) provide(r *http.Request) (a answer, err error) {
 			a, err = provisioned(old, q)
 			return err
 		}
-		of, err := named(tx, store.DataInstances, want.Of)
+		of, err := store.DataInstances.Find(tx, want.Of)
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (b *broker) changeRecovery(ctx context.Context, i *cf.DataInstance, enabled
 // instance reads the instance that the request names; nil where there is none.
 func (b *broker) instance(r *http.Request) (i *cf.DataInstance, err error) {
 	err = b.Store.Read(r.Context(), func(tx *store.Tx) error {
-		i, err = named(tx, store.DataInstances, r.PathValue("instance"))
+		i, err = store.DataInstances.Find(tx, r.PathValue("instance"))
 		return err
 	})
 	return i, err
@@ -175,7 +175,7 @@ func (b *broker) deprovision(r *http.Request) (a answer, err error) {
 	}
 	a = gone()
 	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
-		i, err := named(tx, store.DataInstances, r.PathValue("instance"))
+		i, err := store.DataInstances.Find(tx, r.PathValue("instance"))
 		if err != nil || i == nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (b *broker) lastOperation(r *http.Request) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), pollTime)
 	defer cancel()
 	err = b.Store.Until(ctx, func(tx *store.Tx) (done bool, err error) {
-		i, err := named(tx, store.DataInstances, r.PathValue("instance"))
+		i, err := store.DataInstances.Find(tx, r.PathValue("instance"))
 		a = operation(i)
 		return a.body["state"] != "in progress", err
 	})

@@ -220,7 +220,7 @@ func (k *keeper) become(ctx context.Context, i *cf.DataInstance, next cf.DataSta
 // change changes the row of an instance, unless its state is another one by now.
 func (k *keeper) change(ctx context.Context, i *cf.DataInstance, do func(*cf.DataInstance)) error {
 	return k.Store.Write(ctx, func(tx *store.Tx) error {
-		now, err := named(tx, store.DataInstances, i.GUID)
+		now, err := store.DataInstances.Find(tx, i.GUID)
 		if err != nil || now == nil || now.State != i.State {
 			return err
 		}

@@ -15,7 +15,7 @@ const TagInstance = "service_instance_id"
 // that was purged has its GUID alone.
 func LogTags(tx *store.Tx, instanceGUID string) (map[string]string, error) {
 	tags := map[string]string{TagInstance: instanceGUID}
-	i, err := named(tx, store.ServiceInstances, instanceGUID)
+	i, err := store.ServiceInstances.Find(tx, instanceGUID)
 	if err != nil || i == nil {
 		return tags, ignoreDamaged(err)
 	}

@@ -95,9 +95,9 @@ func (b *broker) checkSource(ctx context.Context, s service, p plan, q request, 
 	}
 	var of *cf.DataInstance
 	err := b.Store.Read(ctx, func(tx *store.Tx) error {
-		i, err := named(tx, store.ServiceInstances, want.Of)
+		i, err := store.ServiceInstances.Find(tx, want.Of)
 		if err == nil && i != nil && i.SpaceGUID == q.SpaceGUID {
-			of, err = named(tx, store.DataInstances, want.Of)
+			of, err = store.DataInstances.Find(tx, want.Of)
 		}
 		return err
 	})

@@ -63,7 +63,7 @@ func (s *Service) Points(ctx context.Context, instanceGUID string) (p Points, er
 	}
 	var i *cf.DataInstance
 	err = s.broker.Store.Read(ctx, func(tx *store.Tx) error {
-		i, err = named(tx, store.DataInstances, instanceGUID)
+		i, err = store.DataInstances.Find(tx, instanceGUID)
 		return err
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ func (b *broker) bind(r *http.Request) (a answer, err error) {
 	}
 	a.status = http.StatusCreated
 	err = b.in(r, func(c *control.Session) error {
-		n, err := named(c.Tx, store.ScalingBindings, r.PathValue("binding"))
+		n, err := store.ScalingBindings.Find(c.Tx, r.PathValue("binding"))
 		switch {
 		case err != nil:
 			return err
@@ -51,7 +51,7 @@ func (b *broker) bind(r *http.Request) (a answer, err error) {
 // add makes a binding. One that the app has with the same instance, as when credentials are rotated,
 // ends.
 func (b *broker) add(c *control.Session, r *http.Request, q request) (*cf.ScalingBinding, error) {
-	i, err := named(c.Tx, store.ScalingInstances, r.PathValue("instance"))
+	i, err := store.ScalingInstances.Find(c.Tx, r.PathValue("instance"))
 	if err != nil || i == nil {
 		return nil, control.OrElse(err, errNoInstance)
 	}
@@ -85,7 +85,7 @@ func release(tx *store.Tx, appGUID string, i *cf.ScalingInstance) error {
 	if was.InstanceGUID == i.GUID {
 		return store.ScalingBindings.Delete(tx, was.GUID)
 	}
-	there, err := named(tx, store.ServiceInstances, was.InstanceGUID)
+	there, err := store.ServiceInstances.Find(tx, was.InstanceGUID)
 	if err != nil || there != nil {
 		return control.OrElse(err, errOtherBound)
 	}
@@ -106,7 +106,7 @@ func (b *broker) credentials(n *cf.ScalingBinding) object {
 
 // binding is what the request names.
 func binding(tx *store.Tx, r *http.Request) (*cf.ScalingBinding, error) {
-	n, err := named(tx, store.ScalingBindings, r.PathValue("binding"))
+	n, err := store.ScalingBindings.Find(tx, r.PathValue("binding"))
 	if err != nil || n == nil || n.InstanceGUID != r.PathValue("instance") {
 		return nil, control.OrElse(err, errNoBinding)
 	}

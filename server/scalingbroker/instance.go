@@ -30,7 +30,7 @@ func (b *broker) provision(r *http.Request) (a answer, err error) {
 	}
 	a = answer{http.StatusCreated, object{}}
 	err = b.in(r, func(c *control.Session) error {
-		was, err := named(c.Tx, store.ScalingInstances, r.PathValue("instance"))
+		was, err := store.ScalingInstances.Find(c.Tx, r.PathValue("instance"))
 		switch {
 		case err != nil:
 			return err
@@ -57,7 +57,7 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 		return a, err
 	}
 	return answer{http.StatusOK, object{}}, b.in(r, func(c *control.Session) error {
-		i, err := named(c.Tx, store.ScalingInstances, r.PathValue("instance"))
+		i, err := store.ScalingInstances.Find(c.Tx, r.PathValue("instance"))
 		if err != nil || i == nil {
 			return control.OrElse(err, errNoInstance)
 		}
@@ -102,7 +102,7 @@ func set(c *control.Session, appGUID, policy string) error {
 
 func (b *broker) fetch(r *http.Request) (a answer, err error) {
 	err = b.Store.Read(r.Context(), func(tx *store.Tx) error {
-		i, err := named(tx, store.ScalingInstances, r.PathValue("instance"))
+		i, err := store.ScalingInstances.Find(tx, r.PathValue("instance"))
 		if err != nil || i == nil {
 			return control.OrElse(err, errNoInstance)
 		}
@@ -119,7 +119,7 @@ func (b *broker) fetch(r *http.Request) (a answer, err error) {
 func (b *broker) deprovision(r *http.Request) (a answer, err error) {
 	a = answer{http.StatusOK, object{}}
 	err = b.in(r, func(c *control.Session) error {
-		i, err := named(c.Tx, store.ScalingInstances, r.PathValue("instance"))
+		i, err := store.ScalingInstances.Find(c.Tx, r.PathValue("instance"))
 		if err != nil || i == nil {
 			a.status = http.StatusGone
 			return err

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"cupola/server/control/autoscaling"
-	"cupola/store"
 )
 
 // maxRequest bounds a request, in bytes: more than a policy may have.
@@ -132,13 +131,4 @@ func invalid(wrong autoscaling.Violations) error {
 		return err
 	}
 	return &refusal{http.StatusBadRequest, "InvalidPolicy", "invalid policy provided: " + string(text)}
-}
-
-// named reads a row that the request's path names; nil where there is none.
-func named[T any](tx *store.Tx, t *store.Table[T], guid string) (*T, error) {
-	row, err := t.Get(tx, guid)
-	if store.IsNotFound(err) {
-		return nil, nil
-	}
-	return row, err
 }
