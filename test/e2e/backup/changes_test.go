@@ -55,42 +55,31 @@ func missing(d *e2e.Daemon, all []created) (lost []string) {
 
 // TestChangesReachTheBackup creates apps one after another, kills the daemon in the middle and
 // deletes its data directory. What was acknowledged more than the interval before is restored,
-// from a directory and from an object store that was gone for a while, with the bits of an app
+// from a directory, and from an object store and an SFTP server that were gone for a while, with the bits of an app
 // that was pushed since the backup.
 func TestChangesReachTheBackup(t *testing.T) {
 	t.Parallel()
 	const every = 2 * time.Second
-	s3, dir := storagetest.S3(t), t.TempDir()
-	o := newOffsite(t, dir, s3.Address)
+	s3, sftp, dir := storagetest.S3(t), storagetest.SFTP(t, t.TempDir()), t.TempDir()
+	o := newOffsite(t, dir, s3.Address, sftp.Address)
 	at := fmt.Sprintf("127.0.0.1:%d", loopback.FreePorts(t, 1)[0])
 	d := e2e.StartDaemon(t, o.binary, append(o.flags, "--backup-changes-every", every.String(), "--metrics", at)...)
-	e2e.Eventually(t, time.Minute, func() string {
-		if out := command(t, d, "status"); strings.Count(out, " ok\n") != 2 {
-			return out
-		}
-		return ""
-	})
+	statusHas(t, d, 3, " ok\n")
 	if out, err := d.Run("push", e2e.Example(t, "static")); err != nil {
 		t.Fatalf("push: %v\n%s", err, out)
 	}
 	s3.Stop()
+	sftp.Stop()
 	first := createApps(d, "a", time.After(2*every))
-	e2e.Eventually(t, time.Minute, func() string {
-		if out := command(t, d, "status"); !strings.Contains(out, "changes are not sent") {
-			return out
+	statusHas(t, d, 2, "changes are not sent")
+	for _, gone := range []string{s3.Address, sftp.Address} {
+		if behind := metric(t, at, fmt.Sprintf("cupola_backup_behind_seconds{environment=%q,to=%q}", "localhost", gone)); behind < every.Seconds() {
+			t.Errorf("%s is gone, and %v s behind", gone, behind)
 		}
-		return ""
-	})
-	if behind := metric(t, at, fmt.Sprintf("cupola_backup_behind_seconds{environment=%q,to=%q}", "localhost", s3.Address)); behind < every.Seconds() {
-		t.Errorf("the object store is gone, and %v s behind", behind)
 	}
 	s3.Start()
-	e2e.Eventually(t, time.Minute, func() string {
-		if out := command(t, d, "status"); strings.Count(out, " ok\n") != 2 {
-			return out
-		}
-		return ""
-	})
+	sftp.Start()
+	statusHas(t, d, 3, " ok\n")
 	middle := time.Now().UTC()
 	time.Sleep(2 * time.Second) // parts are named by the second
 	all := append(first, createApps(d, "b", time.After(5*every))...)
@@ -105,7 +94,7 @@ func TestChangesReachTheBackup(t *testing.T) {
 			due = append(due, a)
 		}
 	}
-	for _, from := range []string{dir, s3.Address} {
+	for _, from := range []string{dir, s3.Address, sftp.Address} {
 		t.Run(from[:3], func(t *testing.T) {
 			e := elsewhere(d, t)
 			if out := command(t, e, "verify", "--from", from); !strings.Contains(out, "as they were written") {
@@ -150,6 +139,17 @@ func TestChangesReachTheBackup(t *testing.T) {
 	})
 }
 
+// statusHas waits until the status of the backups has a text so many times.
+func statusHas(t *testing.T, d *e2e.Daemon, count int, text string) {
+	t.Helper()
+	e2e.Eventually(t, time.Minute, func() string {
+		if out := command(t, d, "status"); strings.Count(out, text) != count {
+			return out
+		}
+		return ""
+	})
+}
+
 // metric is the value of a sample.
 func metric(t *testing.T, at, name string) float64 {
 	t.Helper()
@@ -188,12 +188,27 @@ func damageLastPart(t *testing.T, dir string) {
 	}
 }
 
-// TestAPartThatIsKilledIsContinued kills the daemon while it sends a part with 40 MB: the parts
-// before it are restored, and its successor sends the rest.
+// TestAPartThatIsKilledIsContinued kills the daemon while it sends a part with 40 MB, to a directory and to an SFTP server,
+// which goes away in the middle before that: the parts before it are restored, and its successor sends the rest.
 func TestAPartThatIsKilledIsContinued(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	o := newOffsite(t, dir)
+	t.Run("directory", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		killPart(t, dir, dir, nil)
+	})
+	t.Run("sftp", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		server := storagetest.SFTP(t, dir)
+		killPart(t, dir, server.Address, server)
+	})
+}
+
+// killPart kills a daemon while it sends a part to an address, whose files are in dir. The server, if there is one, goes
+// away before that.
+func killPart(t *testing.T, dir, to string, server *storagetest.Server) {
+	o := newOffsite(t, to)
 	d := e2e.StartDaemon(t, o.binary, append(o.flags, "--backup-rate", "5", "--backup-changes-every", "1s")...)
 	e2e.Eventually(t, time.Minute, func() string { return files(dir, "snapshots/*", 1) })
 	early := createApps(d, "early", time.After(time.Second))
@@ -202,10 +217,16 @@ func TestAPartThatIsKilledIsContinued(t *testing.T) {
 	keepNoise(d, 40<<20)
 	chunks, _ := filepath.Glob(filepath.Join(dir, "journal/*/chunks/*/*"))
 	e2e.Eventually(t, time.Minute, func() string { return files(dir, "journal/*/chunks/*/*", len(chunks)+6) })
+	if server != nil {
+		server.Stop()
+		statusHas(t, d, 1, "changes are not sent")
+		server.Start()
+		e2e.Eventually(t, time.Minute, func() string { return files(dir, "journal/*/chunks/*/*", len(chunks)+14) })
+	}
 	d.Kill()
 	t.Run("before", func(t *testing.T) {
 		e := elsewhere(d, t)
-		if out := command(t, e, "restore", "latest", "--from", dir, "--identity", o.key); !strings.Contains(out, "with what changed until") || strings.Contains(out, "left out") {
+		if out := command(t, e, "restore", "latest", "--from", to, "--identity", o.key); !strings.Contains(out, "with what changed until") || strings.Contains(out, "left out") {
 			t.Error(out)
 		}
 		t.Cleanup(e.Destroy)
@@ -220,7 +241,7 @@ func TestAPartThatIsKilledIsContinued(t *testing.T) {
 	d.Start()
 	e2e.Eventually(t, 2*time.Minute, func() string {
 		e := elsewhere(d, t)
-		command(t, e, "restore", "latest", "--from", dir, "--identity", o.key)
+		command(t, e, "restore", "latest", "--from", to, "--identity", o.key)
 		if blobs, _ := filepath.Glob(filepath.Join(e.Dir, "blobs/*/*")); sizes(blobs) < 40<<20 {
 			return "the package is not restored"
 		}
