@@ -66,7 +66,7 @@ var (
 		})}
 	Open = Operation[Inviter, OpenRequest, string]{about{"open", "Open the web console in a browser, logged in."},
 		nil, (*Daemon).inviter, quick(func(invite Inviter, ctx context.Context, in OpenRequest) (string, error) { return invite(ctx, in.User) })}
-	BrokerPrepare = Operation[*stack.Library, stack.PrepareRequest, stack.Prepared]{about{"broker prepare", "Build the stack that the built-in service broker's services run on."},
+	BrokerPrepare = Operation[*stack.Library, stack.PrepareRequest, stack.Prepared]{about{"broker prepare", "Build or pull the stacks that the built-in service broker's services run on."},
 		(*opener).stacks, (*Daemon).stacks, (*stack.Library).Prepare}
 	BrokerStatus = Operation[databroker.Status, None, databroker.Report]{about{"broker status", "Show the built-in service broker's services and instances."},
 		(*opener).dataServices, (*Daemon).dataServices, question(databroker.Status.Report)}

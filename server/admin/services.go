@@ -28,5 +28,5 @@ func CheckServices(ctx context.Context, dataDir string) (all []doctor.Result) {
 		return all
 	}
 	return append(all, doctor.Result{Name: "services", Level: doctor.Warn, Fix: databroker.PrepareCommand(missing...) + datadir.Flag(dataDir),
-		Detail: "services of --data-services whose programs the stack " + databroker.Stack + " lacks: " + strings.Join(missing, ", ")})
+		Detail: "services of --data-services that are not prepared: " + strings.Join(missing, ", ")})
 }

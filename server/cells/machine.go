@@ -22,7 +22,7 @@ type Machine struct {
 	Config
 	DataDir string        // on the disk that containers have their files on
 	Roots   *rootfs.Store // the stacks that are here
-	// DataServices offers the stack of the built-in service broker, too.
+	// DataServices offers the stacks of the built-in service broker, too.
 	DataServices bool
 }
 
@@ -121,9 +121,18 @@ func (m Machine) rootFSes(preloaded Preloaded) []string {
 			names = append(names, name)
 		}
 	}
-	if _, named := preloaded[databroker.Stack]; !named && m.DataServices {
-		if _, ok := m.Roots.Stacks.Get(databroker.Stack); ok {
-			names = append(names, databroker.Stack)
+	if m.DataServices {
+		names = append(names, m.serviceStacks(preloaded)...)
+	}
+	return names
+}
+
+// serviceStacks are the stacks of the built-in service broker that are here and are not named.
+func (m Machine) serviceStacks(preloaded Preloaded) (names []string) {
+	for _, name := range databroker.Stacks() {
+		_, named := preloaded[name]
+		if _, ok := m.Roots.Stacks.Get(name); ok && !named {
+			names = append(names, name)
 		}
 	}
 	return names

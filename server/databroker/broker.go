@@ -48,9 +48,8 @@ type Config struct {
 	// Pull brings the image of a service file into the cache.
 	Pull func(ctx context.Context, reference string, as cf.Credential) (Image, error)
 	// Trust is the certificates, in PEM, by which clients verify those of instances.
-	Trust func() []byte
-	// HasFile reports whether the stack is here and has a file that matches a pattern.
-	HasFile func(pattern string) bool
+	Trust   func() []byte
+	HasFile HasFile
 	// Content is a directory for the content of service instances that are to be made of it.
 	Content string
 	// Temp makes a file without a name, on the file system of the volumes.

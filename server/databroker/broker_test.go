@@ -52,7 +52,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { s.Close() })
 	w := &world{t: t, volumes: map[string]int64{}, files: t.TempDir()}
 	w.broker = newBroker(Config{Store: s, Services: Names(), Volumes: w, Attach: w.attach,
-		Containers: w.containers, Trust: func() []byte { return []byte("the CA") }, HasFile: func(string) bool { return true },
+		Containers: w.containers, Trust: func() []byte { return []byte("the CA") }, HasFile: func(string, string) bool { return true },
 		Connections: func(ports map[string][]uint16) (map[string]int, error) {
 			counts := map[string]int{}
 			for guid, at := range ports {
@@ -421,7 +421,7 @@ func TestUpdateOfAnUnknownService(t *testing.T) {
 
 func TestWithoutTheStack(t *testing.T) {
 	w := newWorld(t)
-	w.HasFile = func(string) bool { return false }
+	w.HasFile = func(string, string) bool { return false }
 	got := w.ask("PUT", "/v2/service_instances/i1?"+async, provisionBody, 400)
 	if !strings.Contains(got["description"].(string), "cupola broker prepare") {
 		t.Errorf("got %v", got)
@@ -468,7 +468,7 @@ func TestRedisIsRuledByUsers(t *testing.T) {
 // TestFilesAreAVolume binds apps, and nothing else.
 func TestFilesAreAVolume(t *testing.T) {
 	w := newWorld(t)
-	w.HasFile = func(string) bool { return false } // it needs none
+	w.HasFile = func(string, string) bool { return false } // it needs none
 	const files = `{"service_id": "cupola-files", "plan_id": "cupola-files-small"`
 	w.ask("PUT", "/v2/service_instances/i1?"+async, files+`}`, 202)
 	k := &keeper{broker: w.broker, busy: map[string]bool{}}

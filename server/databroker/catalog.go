@@ -25,7 +25,7 @@ type service struct {
 	ending string // of the name of a backup's file, for the programs that read it
 	// sameVersion: a restore needs a backup of the same version, not of an earlier one.
 	sameVersion bool
-	version     string // of an operator's service file; "" of a service that is built in
+	version     string // of a service file; "" of a service without one
 }
 
 // plan is how large an instance is.
@@ -37,7 +37,7 @@ type plan struct {
 
 // services are all that can be offered. Each is described in the file of its engine.
 func services() []service {
-	return []service{postgresService(), mysqlService(), redisService(), natsService(), rabbitmqService(), smtpService(), filesService()}
+	return append([]service{postgresService(), mysqlService(), redisService(), natsService(), rabbitmqService(), smtpService(), filesService()}, fileServices()...)
 }
 
 func plans() []plan {
@@ -80,7 +80,7 @@ func (s service) plan(name string) (plan, bool) {
 }
 
 // The catalog's IDs: unique in the platform, and the same for ever. A file's are never those of a
-// service that a later cupola has built in.
+// service without one that a later cupola has built in.
 func (s service) id() string {
 	if s.version != "" {
 		return "cupola-file-" + s.name
@@ -106,7 +106,7 @@ func (b *broker) find(serviceID, planID string) (service, plan, bool) {
 func (b *broker) offered() (list []service) {
 	o := b.offer.Load()
 	for _, s := range services() {
-		if slices.Contains(o.Names, s.name) {
+		if o.offers(s.name) {
 			list = append(list, s)
 		}
 	}
@@ -120,7 +120,7 @@ func (b *broker) catalog() answer {
 	list := []object{}
 	for _, s := range b.offered() {
 		description := s.description
-		if !b.prepared(s) {
+		if !b.HasFile.has(s) {
 			description += "; not prepared: an operator runs '" + PrepareCommand(s.name) + "'"
 		}
 		o := object{"id": s.id(), "name": s.name, "description": description, "tags": s.tags, "bindable": true, "plan_updateable": false,
@@ -129,7 +129,7 @@ func (b *broker) catalog() answer {
 		for _, p := range s.plans {
 			one := object{"id": s.planID(p), "name": p.name, "description": p.description, "free": true, "binding_rotatable": true}
 			if s.version != "" {
-				one["maintenance_info"] = object{"version": s.version, "description": "restarts with the image and the settings of the operator's file"}
+				one["maintenance_info"] = object{"version": s.version, "description": "restarts with the image and the settings of the service's file"}
 			}
 			all = append(all, one)
 		}

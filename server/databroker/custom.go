@@ -20,7 +20,7 @@ import (
 	"cupola/store/cf"
 )
 
-// custom is the engine of an instance of an operator's service file.
+// custom is the engine of an instance of a service file.
 type custom struct {
 	definition
 	instance *cf.DataInstance

@@ -36,8 +36,8 @@ func (b *broker) provide(r *http.Request) (a answer, err error) {
 		return a, refuse(http.StatusBadRequest, "the catalog has no service %q with a plan %q", q.ServiceID, q.PlanID)
 	case !guidRule().MatchString(guid):
 		return a, refuse(http.StatusBadRequest, "the instance's id is no GUID")
-	case !b.prepared(s):
-		return a, refuse(http.StatusBadRequest, "%s is not prepared: an operator adds it to the stack %q with '%s'", s.name, Stack, PrepareCommand(s.name))
+	case !b.HasFile.has(s):
+		return a, refuse(http.StatusBadRequest, "%s is not prepared: an operator adds it to the stack %q with '%s'", s.name, s.software.stackName(), PrepareCommand(s.name))
 	}
 	if err := errors.Join(acceptsAsync(r), s.checkVersion(q)); err != nil {
 		return a, err

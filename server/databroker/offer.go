@@ -93,14 +93,20 @@ func (o *Offer) keepWrong(before Offer) {
 	}
 }
 
+// offers reports whether a built-in service is offered: by its name, and no file replaces it.
+func (o Offer) offers(name string) bool {
+	return slices.Contains(o.Names, name) && indexOf(o.Files, name) < 0
+}
+
 func indexOf(files []*servicefile.File, service string) int {
 	return slices.IndexFunc(files, func(f *servicefile.File) bool { return f.Name == service })
 }
 
-// CheckFile reads a service file that is to be offered beside the built-in services.
+// CheckFile reads a service file that is to be offered beside the built-in services, or in the place of one that has a
+// file, too.
 func CheckFile(path string) (*servicefile.File, error) {
 	f, err := servicefile.Read(path)
-	if err == nil && slices.Contains(Names(), f.Name) {
+	if err == nil && slices.Contains(Names(), f.Name) && !isFileService(f.Name) {
 		err = fmt.Errorf("%s: name: %q is a built-in service: give another name", path, f.Name)
 	}
 	return f, err

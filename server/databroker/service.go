@@ -34,11 +34,17 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{broker: b, registered: registered, prepared: Prepared(c.HasFile)}
-	if missing := Missing(c.Services, c.HasFile); len(missing) > 0 {
+	s.use(ctx, Load(c.Services))
+	if missing := Missing(s.offered(), c.HasFile); len(missing) > 0 {
 		s.broker.Log.WarnContext(ctx, "services of --data-services are not prepared", "services", strings.Join(missing, ","), "fix", PrepareCommand(missing...))
 	}
-	s.use(ctx, Load(c.Services))
 	return s, nil
+}
+
+// offered are the names of the built-in services that are offered.
+func (s *Service) offered() []string {
+	o := s.Offer()
+	return slices.DeleteFunc(slices.Clone(o.Names), func(name string) bool { return !o.offers(name) })
 }
 
 // use offers other services.

@@ -2,6 +2,7 @@ package databroker
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,19 +29,22 @@ func TestServicesAreWhole(t *testing.T) {
 	if want := "`" + strings.Join(Names(), "`, `") + "`"; !strings.Contains(string(readme), "services of the built-in broker: "+want) {
 		t.Errorf("README.md does not name %s for --data-services", want)
 	}
-	help := regexp.MustCompile(`Services of the built-in broker: ([a-z, ]+);`).FindSubmatch(config)
+	help := regexp.MustCompile(`Services of the built-in broker: ([a-z0-9, ]+);`).FindSubmatch(config)
 	if help == nil || !slices.Equal(strings.Split(string(help[1]), ", "), Names()) {
 		t.Errorf("got the help %q of --data-services; want %v", help, Names())
 	}
 	for _, s := range services() {
-		if s.display == "" || s.description == "" || s.ending == "" || len(s.tags) == 0 || len(s.plans) == 0 {
+		if s.display == "" || s.description == "" || len(s.tags) == 0 || len(s.plans) == 0 {
 			t.Errorf("%s: got %+v; want all of it", s.name, s)
 		}
 		if !strings.Contains(string(docs), "\n| `"+s.name+"` | ") {
 			t.Errorf("%s is not in the table of docs/services.md", s.name)
 		}
-		if s.engine != nil {
+		switch s.engine.(type) {
+		case builtIn:
 			engineIsWhole(t, s)
+		case custom:
+			fileIsWhole(t, s)
 		}
 	}
 }
@@ -48,7 +52,7 @@ func TestServicesAreWhole(t *testing.T) {
 func engineIsWhole(t *testing.T, s service) {
 	t.Helper()
 	engine := s.engine.(builtIn)
-	if s.port == 0 || s.software.program == "" || len(s.complaints) == 0 || len(s.software.packages["debian12"]) == 0 {
+	if s.port == 0 || s.ending == "" || s.software.program == "" || len(s.complaints) == 0 || len(s.software.packages["debian12"]) == 0 {
 		t.Errorf("%s: got %+v; want all of it", s.name, s)
 	}
 	c := s.engine.credentials(access{host: "h.services.internal", user: "u1", password: "p/w", port: s.port})
@@ -73,6 +77,41 @@ func engineIsWhole(t *testing.T, s service) {
 	}
 }
 
+// fileIsWhole wants a service of a file to run on its own stack, as a user that a stack has.
+func fileIsWhole(t *testing.T, s service) {
+	t.Helper()
+	f := s.engine.(custom).File
+	if f.Image != "preloaded:services-"+s.name || s.software.stack != "services-"+s.name || !strings.HasPrefix(s.software.image, "docker://docker.io/") || f.User == "" || len(f.Command) == 0 {
+		t.Errorf("%s: got %+v of %+v; want a user and a command on its own stack", s.name, f, s.software)
+	}
+	if f.Version != s.version || s.id() != "cupola-file-"+s.name {
+		t.Errorf("%s: got the version %q and the ID %q", s.name, s.version, s.id())
+	}
+}
+
+// TestFileServiceIsReplaced wants an operator's file to replace the built-in service of its name, with the same IDs.
+func TestFileServiceIsReplaced(t *testing.T) {
+	w, file := newWorld(t), filepath.Join(t.TempDir(), "s3.yml")
+	if err := os.WriteFile(file, []byte("name: s3\ndescription: of ours\nversion: 2.0.0\nimage: registry.example.com/s3:2\nports: [9000]\ncredentials: {host: ((host))}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := Load([]string{"s3", "memcached", file})
+	if len(o.Faults) > 0 {
+		t.Fatal(o.Faults)
+	}
+	w.offer.Store(&o)
+	var got []string
+	for _, s := range w.offered() {
+		got = append(got, s.id()+" "+s.version+" "+s.description)
+	}
+	if want := []string{"cupola-file-memcached 1.6.0 a cache in memory, in a container of this machine", "cupola-file-s3 2.0.0 of ours"}; !slices.Equal(got, want) {
+		t.Errorf("got %q; want %q", got, want)
+	}
+	if r := (Report{Services: []ServiceStatus{{"s3", o.offers("s3"), false}}}); len(r.Unprepared()) > 0 {
+		t.Error("s3 need not be prepared: a file replaces it")
+	}
+}
+
 func TestPackages(t *testing.T) {
 	for _, c := range []struct {
 		suite string
@@ -83,7 +122,7 @@ func TestPackages(t *testing.T) {
 		{"debian12", []string{"redis"}, []string{"redis-server"}, ""},
 		{"jammy", []string{"mysql", "redis"}, []string{"mariadb-server-core-10.6", "mariadb-client-10.6", "redis-server"}, ""},
 		{"debian12", []string{"files"}, nil, `invalid --services "files"`},
-		{"debian12", []string{"oracle"}, nil, `invalid --services "oracle": choose of postgres, mysql, redis, nats, rabbitmq, smtp`},
+		{"debian12", []string{"oracle"}, nil, `invalid --services "oracle": choose of postgres, mysql, redis, nats, rabbitmq, smtp, s3, memcached`},
 		{"lenny", nil, nil, `invalid --suite "lenny"`},
 	} {
 		got, _, err := Packages(c.suite, c.names)
@@ -101,19 +140,21 @@ func TestPackages(t *testing.T) {
 func TestUnprepared(t *testing.T) {
 	w := newWorld(t)
 	program := redisService().software.program
-	w.HasFile = func(pattern string) bool { return pattern == program }
+	w.HasFile = func(stack, pattern string) bool {
+		return stack == Stack && pattern == program || stack == "services-s3"
+	}
 	list := w.ask("GET", "/v2/catalog", "", 200)["services"].([]any)
 	for _, one := range list {
 		s := one.(object)
 		said := strings.Contains(s["description"].(string), "sudo cupola broker prepare --services "+s["name"].(string))
-		if want := s["name"] != "redis" && s["name"] != "files"; said != want {
+		if want := !slices.Contains([]any{"redis", "files", "s3"}, s["name"]); said != want {
 			t.Errorf("got %v", s["description"])
 		}
 	}
 	if got := Missing([]string{"files", "redis", "mysql"}, w.HasFile); !slices.Equal(got, []string{"mysql"}) {
 		t.Errorf("got %v", got)
 	}
-	if got := Prepared(w.HasFile); !slices.Equal(got, []string{"redis"}) {
+	if got := Prepared(w.HasFile); !slices.Equal(got, []string{"redis", "s3"}) {
 		t.Errorf("got %v", got)
 	}
 	r := Report{Services: []ServiceStatus{{"a", true, false}, {"b", false, false}, {"c", true, true}}}

@@ -1,16 +1,21 @@
 package databroker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"cupola/examples"
 )
 
 // software is where an engine's programs come from.
 type software struct {
 	packages map[string][]string // by suite; a suite that is missing lacks the engine
 	without  []string            // packages that those depend on and never use: names, or patterns of path.Match
-	program  string              // a file that every stack with the engine has: a pattern of path.Match
+	program  string              // a file that every stack with the engine has: a pattern of path.Match; "" of a service that needs no stack
+	stack    string              // that is for this service alone; "": Stack
+	image    string              // that the stack is made of, instead of packages
 }
 
 // Suites are the releases of distributions that the services' stack is built from.
@@ -32,8 +37,8 @@ func Packages(suite string, names []string) (packages, without []string, err err
 		return nil, nil, fmt.Errorf("invalid --suite %q: choose one of %s", suite, strings.Join(Suites(), ", "))
 	}
 	for _, name := range names {
-		if s, ok := serviceOf(name); !ok || s.engine == nil {
-			return nil, nil, fmt.Errorf("invalid --services %q: choose of %s", name, strings.Join(packaged(suite), ", "))
+		if s, ok := serviceOf(name); !ok || s.software.packages == nil {
+			return nil, nil, fmt.Errorf("invalid --services %q: choose of %s", name, strings.Join(append(packaged(suite), examples.ServiceFiles...), ", "))
 		}
 	}
 	if len(names) == 0 {
@@ -60,34 +65,38 @@ func packaged(suite string) (names []string) {
 	return names
 }
 
-// Prepared are the services whose programs a stack has; has reports whether a file that
-// matches a pattern is in the stack.
-func Prepared(has func(pattern string) bool) (names []string) {
+// HasFile reports whether a stack is here and has a file that matches a pattern of path.Match.
+type HasFile func(stack, pattern string) bool
+
+// has reports whether a service has its programs, or needs none.
+func (has HasFile) has(s service) bool {
+	return s.software.program == "" || has(s.software.stackName(), s.software.program)
+}
+
+// stackName is the stack that has the programs.
+func (s software) stackName() string { return cmp.Or(s.stack, Stack) }
+
+// Prepared are the services that need programs and whose stack has them.
+func Prepared(has HasFile) (names []string) {
 	for _, s := range services() {
-		if s.engine != nil && has(s.software.program) {
+		if s.software.program != "" && has.has(s) {
 			names = append(names, s.name)
 		}
 	}
 	return names
 }
 
-// Missing are those of some services that need programs which a stack does not have.
-func Missing(names []string, has func(pattern string) bool) (missing []string) {
+// Missing are those of some services that need programs which their stack does not have.
+func Missing(names []string, has HasFile) (missing []string) {
 	for _, name := range names {
-		if s, ok := serviceOf(name); ok && s.engine != nil && !has(s.software.program) {
+		if s, ok := serviceOf(name); ok && !has.has(s) {
 			missing = append(missing, name)
 		}
 	}
 	return missing
 }
 
-// PrepareCommand is the command that adds services to the stack.
+// PrepareCommand is the command that prepares services.
 func PrepareCommand(names ...string) string {
 	return "sudo cupola broker prepare --services " + strings.Join(names, ",")
-}
-
-// prepared reports whether instances of a service can run.
-func (b *broker) prepared(s service) bool {
-	_, needsStack := s.engine.(builtIn)
-	return !needsStack || b.HasFile(s.software.program)
 }

@@ -22,8 +22,8 @@ type InstanceStatus struct {
 type Status struct {
 	Store   *store.Store
 	Volumes *volume.Store
-	HasFile func(pattern string) bool // of the services' stack
-	Offer   Offer                     // what the running daemon offers; empty if none runs
+	HasFile HasFile
+	Offer   Offer // what the running daemon offers; empty if none runs
 	Log     *slog.Logger
 }
 
@@ -53,7 +53,7 @@ type Report struct {
 func (s Status) Report(ctx context.Context) (r Report, err error) {
 	missing := Missing(Names(), s.HasFile)
 	for _, name := range Names() {
-		r.Services = append(r.Services, ServiceStatus{name, slices.Contains(s.Offer.Names, name), !slices.Contains(missing, name)})
+		r.Services = append(r.Services, ServiceStatus{name, s.Offer.offers(name), !slices.Contains(missing, name)})
 	}
 	r.Files = s.Offer.read
 	r.Instances, err = s.instances(ctx)

@@ -36,6 +36,7 @@ type ImageRegistry struct {
 	Marks    chan struct{} // of marked requests that its log has told of; nil where requests are counted at once
 	Stop     func()
 	Spoil    func(http.ResponseWriter, *http.Request) bool // true: it has answered; nil for none
+	Public   bool                                          // it asks for no password
 }
 
 // Mark is the user agent of requests that do not count.
@@ -119,7 +120,7 @@ func (r *ImageRegistry) handler() http.Handler {
 	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.Requests.Add(1)
-		if u, p, _ := req.BasicAuth(); u != RegistryUser || p != RegistryPassword {
+		if u, p, _ := req.BasicAuth(); !r.Public && (u != RegistryUser || p != RegistryPassword) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="images"`)
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
@@ -153,8 +154,14 @@ func (r *ImageRegistry) Vanish(t *testing.T) (knocks *atomic.Int64) {
 	return knocks
 }
 
-// Push pushes an image of layers under a tag, and returns its digest.
+// Push pushes an image of layers to the repository stacks/small under a tag, and returns its digest.
 func (r *ImageRegistry) Push(t *testing.T, tag string, config v1.Config, layers ...[]byte) (digest string) {
+	t.Helper()
+	return r.PushTo(t, "stacks/small:"+tag, config, layers...)
+}
+
+// PushTo pushes an image of layers to a repository with a tag, and returns its digest.
+func (r *ImageRegistry) PushTo(t *testing.T, to string, config v1.Config, layers ...[]byte) (digest string) {
 	t.Helper()
 	image := empty.Image
 	for _, l := range layers {
@@ -171,7 +178,7 @@ func (r *ImageRegistry) Push(t *testing.T, tag string, config v1.Config, layers 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(r.ref(t, ":"+tag), image, r.Options(t)...); err != nil {
+	if err := remote.Write(r.ref(t, to), image, r.Options(t)...); err != nil {
 		t.Fatal(err)
 	}
 	return sum.String()
@@ -180,14 +187,14 @@ func (r *ImageRegistry) Push(t *testing.T, tag string, config v1.Config, layers 
 // Remove deletes an image, as the registry's user may.
 func (r *ImageRegistry) Remove(t *testing.T, digest string) {
 	t.Helper()
-	if err := remote.Delete(r.ref(t, "@"+digest), r.Options(t)...); err != nil {
+	if err := remote.Delete(r.ref(t, "stacks/small@"+digest), r.Options(t)...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (r *ImageRegistry) ref(t *testing.T, tagOrDigest string) name.Reference {
+func (r *ImageRegistry) ref(t *testing.T, in string) name.Reference {
 	t.Helper()
-	ref, err := name.ParseReference(r.Host + "/stacks/small" + tagOrDigest)
+	ref, err := name.ParseReference(r.Host + "/" + in)
 	if err != nil {
 		t.Fatal(err)
 	}

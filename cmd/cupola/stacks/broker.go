@@ -14,6 +14,7 @@ import (
 	"cupola/server/databroker"
 	"cupola/server/databroker/servicefile"
 	"cupola/server/datadir"
+	"cupola/server/images"
 )
 
 // BrokerCmd is cupola broker.
@@ -25,25 +26,35 @@ type BrokerCmd struct {
 
 type brokerPrepareCmd struct {
 	command.DaemonFlags
+	images.Registries
 	stack.PrepareRequest
 	Lock string `help:"Build exactly the packages of this stack's lock file." type:"existingfile" placeholder:"FILE"`
 }
 
-// Run builds the stack.
-func (c *brokerPrepareCmd) Run(e *command.Env) error {
+// Run makes the stacks. Where a daemon runs, its flags for registries count.
+func (c *brokerPrepareCmd) Run(e *command.Env) (err error) {
 	if c.Lock != "" {
-		var err error
 		if c.PrepareRequest.Lock, err = readLock(c.Lock); err != nil {
 			return err
 		}
 	}
+	target := c.Target(e)
+	if target.Registries, err = c.Registries.Open(); err != nil {
+		return err
+	}
 	p := command.NewProgress(e)
-	info, err := admin.BrokerPrepare.Do(e.Ctx, c.Target(e), c.PrepareRequest, p.Step)
+	made, err := admin.BrokerPrepare.Do(e.Ctx, target, c.PrepareRequest, p.Step)
 	p.Clear()
 	if err != nil {
 		return command.Interrupted(e, err)
 	}
-	fmt.Fprintf(e.Out, "Built the stack %s: %s, with %s\n  rebuild it with   sudo cupola broker prepare --lock %s%s\n", info.Name, command.BytesText(info.Bytes), strings.Join(info.Services, ", "), info.Lock, datadir.Flag(c.DataDir))
+	for _, s := range made.Stacks {
+		fmt.Fprintf(e.Out, "Made the stack %s: %s\n", s.Name, command.BytesText(s.Bytes))
+		if s.Lock != "" {
+			fmt.Fprintf(e.Out, "  rebuild it with   sudo cupola broker prepare --lock %s%s\n", s.Lock, datadir.Flag(c.DataDir))
+		}
+	}
+	fmt.Fprintf(e.Out, "Prepared: %s\n", strings.Join(made.Services, ", "))
 	return nil
 }
 

@@ -206,7 +206,7 @@ func (l *Library) Offer(ctx context.Context) error {
 func (l *Library) Rows() (out []stacks.System) {
 	name, _ := l.Roots.Stacks.Default(l.Default)
 	for _, s := range l.Roots.Stacks.All() {
-		if s.Name == databroker.Stack {
+		if slices.Contains(databroker.Stacks(), s.Name) {
 			continue // no app is to run on it
 		}
 		out = append(out, stacks.System{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})

@@ -22,6 +22,8 @@ type credentials struct {
 	Port                          int
 	Database                      string
 	TLS                           struct{ Required bool }
+	AccessKey                     string `json:"access_key_id"`
+	SecretKey                     string `json:"secret_access_key"`
 }
 
 // trust verifies the service by the CA that every app finds in its container.
@@ -33,7 +35,7 @@ func (c credentials) trust() (*tls.Config, error) {
 }
 
 // do are what services do with a request.
-var do = map[string]func(ctx context.Context, c credentials, request string) (string, error){"mysql": query, "smtp": send, "nats": stream, "rabbitmq": queue}
+var do = map[string]func(ctx context.Context, c credentials, request string) (string, error){"mysql": query, "smtp": send, "nats": stream, "rabbitmq": queue, "s3": object, "memcached": cache}
 
 func main() {
 	var bound map[string][]struct{ Credentials credentials }
