@@ -15,11 +15,11 @@ TEST       := go test $(TAGS) -vet=off -ldflags "-s -w"
 RACE       := GORACE=atexit_sleep_ms=100 $(TEST) -race '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0' '-gcflags=modernc.org/libc/...=-race=false -d=checkptr=0' '-gcflags=golang.org/x/crypto/blowfish=-race=false -d=checkptr=0'
 KUBE_CACHE    ?= $(HOME)/.cache/cupola/kube
 SYSTEMD_CACHE ?= $(HOME)/.cache/cupola/systemd
-# What passed before on the same inputs runs again in test-all alone.
-ONCE_KUBE    = .ci/once kube ./server/kube/... ./runtime/cell/conformance ./server/bosh/... ./test/e2e/bosh ./test/e2e/images test/kube .ci/image $(wildcard cmd/cupola/apps/*.go cmd/cupola/cells/*.go cmd/cupola/deployment/*.go) --
-ONCE_SYSTEMD = .ci/once systemd ./server/systemd test/systemd ./cmd/cupola/upgrade $(wildcard cmd/cupola/install.go cmd/cupola/upgrade.go) --
-ONCE_TOOLCHAINS = .ci/once toolchains ./cmd/lifecycle ./rootfs/debian ./rootfs/stack examples test/e2e/push/toolchain_test.go --
-ONCE_WEB     = .ci/once web ./web ./server/console ./server/machine test/e2e/web --
+# Tests that take minutes, each with what it tests before all else: they run when that changed, and always in test-all.
+ONCE_KUBE       = .ci/once kube server/kube runtime/cell/conformance test/kube .ci/image cmd/cupola/apps cmd/cupola/cells cmd/cupola/deployment $(wildcard test/e2e/*/kube*_test.go) --
+ONCE_SYSTEMD    = .ci/once systemd server/systemd test/systemd cmd/cupola/upgrade cmd/cupola/install.go cmd/cupola/upgrade.go --
+ONCE_TOOLCHAINS = .ci/once toolchains cmd/lifecycle rootfs/debian rootfs/stack examples test/e2e/push/toolchain_test.go --
+ONCE_WEB        = .ci/once web web server/console server/machine test/e2e/web --
 SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
 STARTER    := runtime/container/starter/program/bin/starter
