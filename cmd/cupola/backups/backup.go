@@ -1,5 +1,5 @@
 // Package backups has the commands that make, verify and restore backups: of all that a
-// daemon has, and of one service instance.
+// daemon has, of one space, and of one service instance.
 package backups
 
 import (

@@ -35,6 +35,23 @@ func (r *restoreCmd) restoreFrom(e *command.Env) (err error) {
 	if err != nil {
 		return err
 	}
+	var i backup.Instance
+	err = withContent(dir, func(w io.Writer) (err error) {
+		i, err = r.extract(e, dir, file, w)
+		return command.Interrupted(e, err)
+	}, func(content string) error {
+		fmt.Fprintf(e.Out, "Restoring service instance %s as of %s into the new service instance %s...\n", r.Instance, command.When(i.Made), r.New)
+		return r.createBeside(e.Ctx, c, i, content)
+	})
+	if err == nil {
+		fmt.Fprintln(e.Out, "OK")
+	}
+	return err
+}
+
+// withContent writes a content on its way to the daemon of a data directory, which is dropped unless the daemon takes it, and calls use with the
+// content's ID.
+func withContent(dir string, write func(io.Writer) error, use func(id string) error) (err error) {
 	content, err := databroker.NewContent(filepath.Join(dir, datadir.ServiceContents))
 	if err != nil {
 		return err
@@ -45,19 +62,10 @@ func (r *restoreCmd) restoreFrom(e *command.Env) (err error) {
 			err = errors.Join(err, content.Drop())
 		}
 	}()
-	i, err := r.extract(e, dir, file, content)
-	if err := errors.Join(err, content.Sync()); err != nil {
-		return command.Interrupted(e, err)
+	if err := errors.Join(write(content), content.Sync()); err != nil {
+		return err
 	}
-	fmt.Fprintf(e.Out, "Restoring service instance %s as of %s into the new service instance %s...\n", r.Instance, command.When(i.Made), r.New)
-	if err := r.createFrom(e.Ctx, c, i, content.ID); err != nil {
-		if _, ended := errors.AsType[capi.Unreached](err); ended {
-			return fmt.Errorf("%w\nIf 'cf services' lists %s once the daemon runs again, it goes on with the restore; else restore again", err, r.New)
-		}
-		return fmt.Errorf("%w\nIf 'cf services' lists %s, delete it with 'cf delete-service %s' before you restore again", err, r.New, r.New)
-	}
-	fmt.Fprintln(e.Out, "OK")
-	return nil
+	return use(content.ID)
 }
 
 // checkFrom checks the flags, and reports whether --from is a file.
@@ -114,12 +122,23 @@ func (r *restoreCmd) fetch(ctx context.Context, dir string, from *repository.Rep
 	return backup.InstanceOfTar(ctx, dir, stream, name, w, report)
 }
 
-// createFrom makes a service instance of a content, with the plan that the backup says, in the space that it says.
-func (r *restoreCmd) createFrom(ctx context.Context, c *capi.Client, i backup.Instance, content string) error {
+// createBeside makes the new service instance of a content, in the space that the backup says.
+func (r *restoreCmd) createBeside(ctx context.Context, c *capi.Client, i backup.Instance, content string) error {
 	space, err := spaceOf(ctx, c, i)
-	if err != nil {
-		return err
+	if err == nil {
+		err = createFrom(ctx, c, space, capi.Doc{"name": r.New}, i, content)
 	}
+	if _, ended := errors.AsType[capi.Unreached](err); ended {
+		return fmt.Errorf("%w\nIf 'cf services' lists %s once the daemon runs again, it goes on with the restore; else restore again", err, r.New)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nIf 'cf services' lists %s, delete it with 'cf delete-service %s' before you restore again", err, r.New, r.New)
+	}
+	return nil
+}
+
+// createFrom makes a service instance of a content, with the plan that the backup says. The body says the rest.
+func createFrom(ctx context.Context, c *capi.Client, space string, body capi.Doc, i backup.Instance, content string) error {
 	query := url.Values{"names": {i.Plan}, "service_offering_names": {i.Service}, "service_broker_names": {databroker.Name}}
 	plan, err := c.First(ctx, "plan "+i.Plan+" of the built-in broker's service "+i.Service+" here: enable it with 'serve --data-services'", "/v3/service_plans?"+query.Encode())
 	if err != nil {
@@ -129,8 +148,8 @@ func (r *restoreCmd) createFrom(ctx context.Context, c *capi.Client, i backup.In
 	if i.TLS != "" {
 		parameters[databroker.TLSParameter] = i.TLS
 	}
-	body := capi.Doc{"type": "managed", "name": r.New, "parameters": parameters,
-		"relationships": capi.Doc{"space": capi.ToOne(space), "service_plan": capi.ToOne(plan)}}
+	body["type"], body["parameters"] = "managed", parameters
+	body["relationships"] = capi.Doc{"space": capi.ToOne(space), "service_plan": capi.ToOne(plan)}
 	return c.Begin(ctx, http.MethodPost, "/v3/service_instances", body, nil)
 }
 

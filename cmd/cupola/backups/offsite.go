@@ -30,6 +30,7 @@ type OffsiteCmd struct {
 	Verify  offsiteVerifyCmd  `cmd:"" help:"Read every byte of the backups at an address, and name those that are damaged. It needs no key."`
 	Fetch   offsiteFetchCmd   `cmd:"" help:"Fetch a backup, decrypted, as a file for 'cupola verify' and 'cupola restore'; without what changed since it."`
 	Restore offsiteRestoreCmd `cmd:"" help:"Fetch a backup and what changed since, and restore the data directory from them."`
+	Space   restoreSpaceCmd   `cmd:"" name:"restore-space" help:"Restore one space of a backup, beside what runs."`
 	Drill   drillCmd          `cmd:"" help:"Restore a backup into a directory of its own, start everything from it apart from all networks, and show what runs."`
 	Key     offsiteKeyCmd     `cmd:"" help:"Make a key of age: the file that opens backups, and the public key for --backup-recipient."`
 }
@@ -215,29 +216,43 @@ func (f *identityFlags) fetchReach(ctx context.Context, e *command.Env, r *repos
 	if err != nil {
 		return nil, err
 	}
-	reach, err := r.Reach(ctx, f.Name, to)
+	reach, err := f.reach(ctx, e, r, to)
 	if err != nil {
 		return nil, err
-	}
-	if reach.Left != nil {
-		fmt.Fprintf(e.Out, "What changed last is damaged, and is left out: %v\n", reach.Left)
 	}
 	found := &fetched{name: reach.Base.Name, file: filepath.Join(dir, "backup")}
 	if _, err := load(ctx, e, r, reach.Base, identities, found.file); err != nil {
 		return nil, err
 	}
+	if found.parts, err = loadParts(ctx, e, r, reach, identities, dir); err != nil {
+		return nil, err
+	}
+	if len(reach.Parts) > 0 {
+		found.name += " with what changed until " + reachText(reach.To())
+	}
+	return found, nil
+}
+
+// reach finds the backup and what changed since until a time, and says what of that is damaged.
+func (f *identityFlags) reach(ctx context.Context, e *command.Env, r *repository.Repository, to time.Time) (repository.Reach, error) {
+	reach, err := r.Reach(ctx, f.Name, to)
+	if err == nil && reach.Left != nil {
+		fmt.Fprintf(e.Out, "What changed last is damaged, and is left out: %v\n", reach.Left)
+	}
+	return reach, err
+}
+
+// loadParts writes what changed since a backup to files below dir.
+func loadParts(ctx context.Context, e *command.Env, r *repository.Repository, reach repository.Reach, identities []age.Identity, dir string) (files []string, err error) {
 	journal := r.Journal(reach.Base.Name)
 	for n, part := range reach.Parts {
 		file := filepath.Join(dir, fmt.Sprint("part", n))
 		if _, err := load(ctx, e, journal, part, identities, file); err != nil {
 			return nil, err
 		}
-		found.parts = append(found.parts, file)
+		files = append(files, file)
 	}
-	if len(reach.Parts) > 0 {
-		found.name += " with what changed until " + reachText(reach.To())
-	}
-	return found, nil
+	return files, nil
 }
 
 func readIdentities(file string) ([]age.Identity, error) {

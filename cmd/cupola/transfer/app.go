@@ -124,7 +124,9 @@ func (c *copier) fit(ctx context.Context, a app, to place, services map[string]b
 	}
 	if docker, ok := m["docker"].(map[string]any); ok && docker["username"] != nil {
 		delete(docker, "username")
-		notes = append(notes, fmt.Sprintf("its image is pulled without the credentials of %v, which cannot be read: push it there, if it needs them", docker["image"]))
+		if c.restore == nil {
+			notes = append(notes, fmt.Sprintf("its image is pulled without the credentials of %v, which cannot be read: push it there, if it needs them", docker["image"]))
+		}
 	}
 	more, err := c.fitStack(ctx, m)
 	return append(notes, more...), err

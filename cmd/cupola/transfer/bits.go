@@ -12,6 +12,7 @@ import (
 
 	"cupola/cmd/cupola/capi"
 	"cupola/cmd/cupola/push"
+	"cupola/store/cf"
 )
 
 // copied is the annotation of an app that says which files it was copied with: when they are those that it has here, they
@@ -30,7 +31,9 @@ const (
 type bits struct {
 	kind, guid string
 	image      string
+	credential cf.Credential     // for the image
 	processes  map[string]string // of a droplet
+	source     string            // GUID of the package of a droplet, which is copied, too; "": none is
 }
 
 // String says what is copied.
@@ -40,6 +43,10 @@ func (b bits) String() string {
 		return "its manifest alone, since it has no files"
 	case image:
 		return "image " + b.image
+	case droplet:
+		if b.source != "" {
+			return "droplet and package"
+		}
 	}
 	return b.kind
 }
@@ -54,6 +61,8 @@ func (c *copier) bitsOf(ctx context.Context, a app) (b bits, err error) {
 	switch {
 	case err != nil:
 		return b, err
+	case c.restore != nil:
+		return c.restore.bits(ctx, current, p)
 	case current != nil && current.Lifecycle.Type != "docker" && (c.Droplets || p.State != ready):
 		return bits{kind: droplet, guid: current.GUID, processes: current.Processes}, nil
 	case p.State != ready:
@@ -143,26 +152,41 @@ func (c *copier) make(ctx context.Context, app string, b bits) (string, error) {
 	owner := capi.Doc{"app": capi.ToOne(app)}
 	switch b.kind {
 	case droplet:
+		if b.source != "" {
+			if _, err := c.sendPackage(ctx, owner, b.source); err != nil {
+				return "", err
+			}
+		}
 		var d dropletView
 		if err := c.to.Call(ctx, http.MethodPost, "/v3/droplets", capi.Doc{"relationships": owner, "process_types": b.processes}, &d); err != nil {
 			return "", err
 		}
 		return d.GUID, c.send(ctx, "/v3/droplets/"+b.guid, "/v3/droplets/"+d.GUID, "droplet.tgz")
 	case image:
+		data := capi.Doc{"image": b.image}
+		if b.credential.Username != "" {
+			data["username"], data["password"] = b.credential.Username, b.credential.Password
+		}
 		var p packageView
-		if err := c.to.Call(ctx, http.MethodPost, "/v3/packages", capi.Doc{"type": "docker", "relationships": owner, "data": capi.Doc{"image": b.image}}, &p); err != nil {
+		if err := c.to.Call(ctx, http.MethodPost, "/v3/packages", capi.Doc{"type": "docker", "relationships": owner, "data": data}, &p); err != nil {
 			return "", err
 		}
 		return capi.Stage(ctx, c.to, p.GUID)
 	}
+	p, err := c.sendPackage(ctx, owner, b.guid)
+	if err != nil {
+		return "", err
+	}
+	return capi.Stage(ctx, c.to, p)
+}
+
+// sendPackage copies a package of files.
+func (c *copier) sendPackage(ctx context.Context, owner capi.Doc, from string) (guid string, err error) {
 	var p packageView
 	if err := c.to.Call(ctx, http.MethodPost, "/v3/packages", capi.Doc{"type": "bits", "relationships": owner}, &p); err != nil {
 		return "", err
 	}
-	if err := c.send(ctx, "/v3/packages/"+b.guid, "/v3/packages/"+p.GUID, "package.zip"); err != nil {
-		return "", err
-	}
-	return capi.Stage(ctx, c.to, p.GUID)
+	return p.GUID, c.send(ctx, "/v3/packages/"+from, "/v3/packages/"+p.GUID, "package.zip")
 }
 
 // send uploads what can be downloaded of a package or droplet, and waits until it can be used.

@@ -18,9 +18,11 @@ import (
 type copier struct {
 	from, to *capi.Client
 	scope
-	show *command.Report
+	show    *command.Report
+	restore *restorer // nil: what is copied runs
 
 	domains map[string]string // what routes' domains become
+	guids   map[string]string // of the domains there, by name
 	usual   string            // the default domain of routes there
 	known   map[string]domain // those of routes, by GUID
 	staffed map[string]bool   // orgs whose roles were copied, by GUID
@@ -111,6 +113,11 @@ func (c *copier) space(ctx context.Context, org, space named) error {
 	if err := c.staff(ctx, org, space, to); err != nil {
 		return err
 	}
+	return c.fill(ctx, space, to, apps)
+}
+
+// fill copies services and apps of a space.
+func (c *copier) fill(ctx context.Context, space named, to place, apps []app) error {
 	services, err := c.services(ctx, space, to, apps)
 	if err != nil {
 		return err
@@ -119,6 +126,9 @@ func (c *copier) space(ctx context.Context, org, space named) error {
 		if err := c.app(ctx, a, to, services); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
+			}
+			if _, ended := errors.AsType[capi.Unreached](err); ended {
+				return fmt.Errorf("%s: %w", a.Name, err)
 			}
 			c.show.Step(a.Name, "failed: %s", err)
 			c.failed = append(c.failed, a.Name)

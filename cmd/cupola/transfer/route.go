@@ -39,7 +39,7 @@ type route struct {
 
 // mapDomains reads --domain, and finds the domain that routes get whose own is not there.
 func (c *copier) mapDomains(ctx context.Context) error {
-	c.domains = map[string]string{}
+	c.domains, c.guids = map[string]string{}, map[string]string{}
 	for _, pair := range c.Domain {
 		from, to, ok := strings.Cut(pair, "=")
 		if !ok || from == "" || to == "" {
@@ -52,6 +52,7 @@ func (c *copier) mapDomains(ctx context.Context) error {
 		return err
 	}
 	for _, d := range all {
+		c.guids[d.Name] = d.GUID
 		if _, given := c.domains[d.Name]; !given {
 			c.domains[d.Name] = d.Name
 		}
@@ -75,6 +76,9 @@ func (c *copier) routes(ctx context.Context, a app, to place) (all []any, notes 
 			return nil, nil, err
 		}
 		name, note, err := c.domainThere(ctx, d, to)
+		if err == nil && note == "" && c.restore != nil {
+			note, err = c.taken(ctx, r, name, to)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -91,6 +95,26 @@ func (c *copier) routes(ctx context.Context, a app, to place) (all []any, notes 
 		all = append(all, one)
 	}
 	return all, notes, nil
+}
+
+// taken says whose a route is there, if it is another space's.
+func (c *copier) taken(ctx context.Context, r route, domain string, to place) (note string, err error) {
+	query := url.Values{"domain_guids": {c.guids[domain]}, "hosts": {r.Host}, "paths": {r.Path}, "ports": {fmt.Sprint(r.Port)}, "include": {"space"}}
+	var found struct {
+		Resources []struct {
+			Relationships struct {
+				Space struct{ Data struct{ GUID string } }
+			}
+		}
+		Included struct{ Spaces []named }
+	}
+	if err := c.to.Call(ctx, http.MethodGet, "/v3/routes?"+query.Encode(), nil, &found); err != nil || len(found.Resources) == 0 {
+		return "", err
+	}
+	if found.Resources[0].Relationships.Space.Data.GUID == to.space.GUID {
+		return "", nil
+	}
+	return fmt.Sprintf("it is a route of the space %s; give it another domain with --domain %s=NAME, or map another route", found.Included.Spaces[0].Name, domain), nil
 }
 
 func (r route) text(domain string) string {
@@ -122,11 +146,11 @@ func (c *copier) domainThere(ctx context.Context, d domain, to place) (name, not
 	}
 	switch {
 	case d.private():
-		_, err := c.ensure(ctx, "/v3/domains", url.Values{"names": {d.Name}}, capi.Doc{"name": d.Name, "relationships": capi.Doc{"organization": capi.ToOne(to.org.GUID)}})
+		guid, err := c.ensure(ctx, "/v3/domains", url.Values{"names": {d.Name}}, capi.Doc{"name": d.Name, "relationships": capi.Doc{"organization": capi.ToOne(to.org.GUID)}})
 		if err != nil {
 			return "", err.Error(), ctx.Err()
 		}
-		name = d.Name
+		name, c.guids[d.Name] = d.Name, guid
 	case d.Internal || d.RouterGroup != nil:
 		return "", fmt.Sprintf("there is no domain %s; give another one with --domain %s=NAME", d.Name, d.Name), nil
 	case c.usual == "":

@@ -19,22 +19,16 @@ type instance struct {
 	LastOperation    lastOperation `json:"last_operation"`
 }
 
-type lastOperation struct{ State string }
+type lastOperation struct{ Type, State string }
 
 const userProvided = "user-provided"
 
 // services creates the user-provided services that apps of a space need, or all of them if all apps are copied. It gives
 // the names of those that are there then.
 func (c *copier) services(ctx context.Context, space named, to place, apps []app) (map[string]bool, error) {
-	there := map[string]bool{}
-	if to.space.GUID != "" {
-		found, err := capi.List[named](ctx, c.to, "/v3/service_instances?"+url.Values{"space_guids": {to.space.GUID}}.Encode())
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range found {
-			there[s.Name] = true
-		}
+	there, err := c.servicesThere(ctx, to)
+	if err != nil {
+		return nil, err
 	}
 	all, err := capi.List[instance](ctx, c.from, "/v3/service_instances?"+url.Values{"space_guids": {space.GUID}}.Encode())
 	if err != nil {
@@ -44,16 +38,37 @@ func (c *copier) services(ctx context.Context, space named, to place, apps []app
 		if there[s.Name] || len(c.App) > 0 && !bound(apps, s.Name) {
 			continue
 		}
-		if s.Type != userProvided {
+		switch {
+		case s.Type == userProvided:
+			there[s.Name] = true
+			if err := c.service(ctx, s, to); err != nil {
+				return nil, fmt.Errorf("copy service %s: %w", s.Name, err)
+			}
+		case c.restore != nil:
+			if there[s.Name], err = c.restoreService(ctx, s, to); err != nil {
+				return nil, err
+			}
+		default:
 			c.show.Step("service", "%s is not copied: it is of a broker; create one of that name there, and its data, then run the command again", s.Name)
-			continue
 		}
-		if err := c.service(ctx, s, to); err != nil {
-			return nil, fmt.Errorf("copy service %s: %w", s.Name, err)
-		}
-		there[s.Name] = true
 	}
 	return there, nil
+}
+
+// servicesThere are the names of the services in a space there.
+func (c *copier) servicesThere(ctx context.Context, to place) (map[string]bool, error) {
+	there := map[string]bool{}
+	if to.space.GUID == "" {
+		return there, nil
+	}
+	found, err := capi.List[instance](ctx, c.to, "/v3/service_instances?"+url.Values{"space_guids": {to.space.GUID}}.Encode())
+	for _, s := range found {
+		there[s.Name] = true
+		if c.restore != nil && err == nil {
+			there[s.Name], err = c.made(ctx, s)
+		}
+	}
+	return there, err
 }
 
 // service creates a user-provided service like s.

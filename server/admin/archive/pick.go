@@ -49,7 +49,7 @@ func (p *Picker) choose() {
 }
 
 func (p *Picker) wants(m Member) bool {
-	if isDatabase(m) {
+	if IsDatabase(m) {
 		return true
 	}
 	if !strings.HasPrefix(m.Name, TreesDir+"/") {
@@ -59,7 +59,8 @@ func (p *Picker) wants(m Member) bool {
 	return p.err == nil && m.Name == TreeName(p.volume)
 }
 
-func isDatabase(m Member) bool {
+// IsDatabase reports whether a member is the database or its key.
+func IsDatabase(m Member) bool {
 	return m.Name == "db/"+store.DatabaseFile || m.Name == "db/"+store.KeyFile
 }
 
@@ -70,7 +71,7 @@ func (p *Picker) member(m Member, r io.Reader) error {
 		return &visitError{p.err}
 	case !wanted:
 		return nil
-	case isDatabase(m):
+	case IsDatabase(m):
 		return writeFile(filepath.Join(p.Dir, path.Base(m.Name)), r)
 	}
 	_, err := io.Copy(ownErrors{p.To}, r)

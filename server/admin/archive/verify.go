@@ -205,23 +205,3 @@ func (v *verifier) stacks(images map[string]bool) error {
 	}
 	return nil
 }
-
-// Extract writes the members of a backup below dir, which is there, under their
-// names. What it wrote is worth nothing if it fails.
-func Extract(ctx context.Context, r io.Reader, dir string) (m Manifest, err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return m, err
-	}
-	defer root.Close()
-	v := visitor{Manifest: func(read Manifest) error { m = read; return nil }}
-	v.Member = func(f Member, content io.Reader) error { return extract(root, dir, f, content) }
-	return m, read(ctx, r, v)
-}
-
-func extract(root *os.Root, dir string, f Member, content io.Reader) error {
-	if err := root.MkdirAll(path.Dir(f.Name), 0o700); err != nil {
-		return &visitError{err}
-	}
-	return writeFile(filepath.Join(dir, filepath.FromSlash(f.Name)), content)
-}
