@@ -45,7 +45,7 @@ func (r *resolution) context(g *group, j *job, i manifest.Instance) *erb.Context
 		Spec: map[string]any{
 			"name": g.Name, "id": link.InstanceID(g.Name, j.Name, i.Index), "index": i.Index,
 			"az": az, "bootstrap": i.Index == 0, "address": address, "ip": ip, "deployment": r.m.Name, "networks": networks,
-			"job":             map[string]any{"name": j.Name},
+			"job":             map[string]any{"name": g.Name}, // the director's old word for an instance group
 			"release":         map[string]any{"name": j.Release, "version": j.version},
 			"persistent_disk": g.PersistentDiskMB,
 		},

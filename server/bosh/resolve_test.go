@@ -74,7 +74,7 @@ func example() Resolver {
 		"bpm.yml.erb":   "processes:\n- name: nats\n  executable: /nats\n  args: [-i, <%= spec.index %>]\n  persistent_disk: true\n",
 		"nats.conf.erb": "<%= p('nats.user') %>@<%= p('nats.port') %> <%= spec.address %> <%= spec.az %> <%= spec.ip %> <%= spec.id %>\n",
 		"pre-start":     "#!/bin/sh\n",
-		"run.erb":       "curl <%= link('nats').address %> <%= link('nats').instances[1].address %> <%= link('nats').p('nats.password') %> <%= p('nats.password', 'none') %>\n",
+		"run.erb":       "curl <%= link('nats').address %> <%= link('nats').instances[1].address %> <%= link('nats').p('nats.password') %> <%= p('nats.password', 'none') %> # <%= spec.job.name %>\n",
 	}, map[string]string{
 		"nats": `
 templates: {bpm.yml.erb: config/bpm.yml, nats.conf.erb: config/nats.conf, pre-start: bin/pre-start}
@@ -122,7 +122,7 @@ func TestResolve(t *testing.T) {
 	if diff := cmp.Diff(want, conf); diff != "" {
 		t.Error(diff)
 	}
-	if got, want := string(tests.Instances[0].Jobs[0].Files[0].Content), "curl nats-deployment-nats nats-deployment-nats-1 secret none\n"; got != want {
+	if got, want := string(tests.Instances[0].Jobs[0].Files[0].Content), "curl nats-deployment-nats nats-deployment-nats-1 secret none # tests\n"; got != want {
 		t.Errorf("got %q; want %q", got, want)
 	}
 	j := nats.Jobs[0]
