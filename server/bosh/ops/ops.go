@@ -66,15 +66,23 @@ func decodeAll(n *yaml.Node, file string) ([]Op, error) {
 	}
 	all := make([]Op, 0, len(n.Content))
 	for i, item := range n.Content {
-		op, err := decode(item)
+		place := fmt.Sprintf("operation [%d]", i)
 		if file != "" {
-			op.place = fmt.Sprintf("operation [%d] in %s failed", i, file)
+			place += " in " + file
+		}
+		d, err := read(item)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", place, err)
+		}
+		op, err := d.op()
+		if file != "" {
+			op.place = place + " failed"
 		}
 		switch {
 		case errors.Is(err, errUnknown):
-			return nil, boshError("Unknown operation [%d] with type '%s' within\n%s", i, op.Type, definition(item, op))
+			return nil, boshError("Unknown operation [%d] with type '%s' within\n%s", i, op.Type, d.shown(op))
 		case err != nil:
-			return nil, boshError("%s operation [%d]: %w within\n%s", title(op.Type), i, err, definition(item, op))
+			return nil, boshError("%s operation [%d]: %w within\n%s", title(op.Type), i, err, d.shown(op))
 		}
 		all = append(all, op)
 	}
@@ -85,45 +93,71 @@ func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 var errUnknown = errors.New("unknown operation")
 
-func decode(n *yaml.Node) (op Op, err error) {
-	op = Op{Type: scalar(n, "type"), Path: scalar(n, "path"), Error: scalar(n, "error"), Value: tree.Get(n, "value"), Absent: scalar(n, "absent") == "true"}
-	if n.Kind != yaml.MappingNode || op.Type != "replace" && op.Type != "remove" && op.Type != "test" {
-		return op, errUnknown
-	}
+// definition is an operation as a file has it; nil is what it leaves out.
+type definition struct {
+	Type   string
+	Path   *string
+	Value  *yaml.Node `yaml:"-"`
+	Absent *bool
+	Error  string
+}
 
+// read reads an operation. What is no map has an unknown type.
+func read(n *yaml.Node) (d definition, err error) {
+	if n.Kind != yaml.MappingNode {
+		return d, nil
+	}
+	if err := n.Decode(&d); err != nil {
+		var wrong *yaml.TypeError
+		if errors.As(err, &wrong) {
+			return d, errors.New(strings.Join(wrong.Errors, ", "))
+		}
+		return d, err
+	}
+	if v := tree.Get(n, "value"); v != nil && !isLeftOut(v) {
+		d.Value = v
+	}
+	return d, nil
+}
+
+// isLeftOut reports whether a value is as good as none: the bosh CLI's library for YAML
+// passes over ~ and null, but not over Null and NULL.
+func isLeftOut(v *yaml.Node) bool {
+	return tree.IsNull(v) && v.Value != "Null" && v.Value != "NULL"
+}
+
+func (d definition) op() (op Op, err error) {
+	op = Op{Type: d.Type, Value: d.Value, Error: d.Error, Absent: d.Absent != nil && *d.Absent}
 	switch {
-	case tree.Get(n, "path") == nil:
+	case op.Type != "replace" && op.Type != "remove" && op.Type != "test":
+		return op, errUnknown
+	case d.Path == nil:
 		return op, boshError("Missing path")
 	case op.Type == "remove" && op.Value != nil:
 		return op, boshError("Cannot specify value")
-	case op.Type == "replace" && tree.IsNull(op.Value):
+	case op.Type == "replace" && op.Value == nil:
 		return op, boshError("Missing value")
-	case op.Type == "test" && tree.IsNull(op.Value) && tree.IsNull(tree.Get(n, "absent")):
+	case op.Type == "test" && op.Value == nil && d.Absent == nil:
 		return op, boshError("Missing value or absent")
 	}
+	op.Path = *d.Path
 	if op.tokens, err = parsePath(op.Path); err != nil {
 		return op, boshError("Invalid path: %w", err)
 	}
 	return op, nil
 }
 
-// definition writes an operation as the bosh CLI's errors show it.
-func definition(n *yaml.Node, op Op) string {
+// shown is the operation as the bosh CLI's errors show it.
+func (d definition) shown(op Op) string {
 	shown := struct {
 		Type   string  `json:",omitempty"`
 		Path   *string `json:",omitempty"`
 		Value  string  `json:",omitempty"`
 		Absent *bool   `json:",omitempty"`
 		Error  string  `json:",omitempty"`
-	}{Type: op.Type, Error: cmp.Or(op.place, op.Error)}
-	if tree.Get(n, "path") != nil {
-		shown.Path = &op.Path
-	}
-	if !tree.IsNull(op.Value) {
+	}{Type: d.Type, Path: d.Path, Absent: d.Absent, Error: cmp.Or(op.place, d.Error)}
+	if d.Value != nil {
 		shown.Value = "<redacted>"
-	}
-	if !tree.IsNull(tree.Get(n, "absent")) {
-		shown.Absent = &op.Absent
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -133,13 +167,6 @@ func definition(n *yaml.Node, op Op) string {
 		return "<unknown>"
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func scalar(n *yaml.Node, key string) string {
-	if v := tree.Get(n, key); v != nil && v.Kind == yaml.ScalarNode {
-		return v.Value
-	}
-	return ""
 }
 
 // Apply returns doc with all operations made, one after the other; doc stays

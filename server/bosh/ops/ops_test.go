@@ -82,6 +82,9 @@ func TestChanges(t *testing.T) {
 		{"- {type: test, path: /zz, absent: true}", "/key", "1"},
 		{"- {type: test, path: '/zz?/name=w?/name', value: w}", "/key", "1"}, // as if it were there
 		{"- {type: test, path: '/zz?/y', absent: false}", "/zz?", "null"},
+		{"- {type: test, path: /zz, absent: yes}", "/key", "1"},
+		{"- {type: remove, path: /key, value: null, error: ~}", "/key?", "null"}, // null is as good as nothing
+		{"- {type: replace, path: /key, value: Null}", "/key", "null"},           // but not when it is written so
 		{op("replace", "/dates/day=2024-01-02/v", "9"), "/dates/0/v", "9"},
 		{"- {type: replace, path: /key, value: 2, note: why, release: r}", "/key", "2"}, // as the bosh CLI, which reads no other keys
 	} {
@@ -137,6 +140,9 @@ func TestErrors(t *testing.T) {
 		{op("test", "/key", "2"), "Found value does not match expected value"},
 		{"- {type: test, path: /key, absent: true}", "Expected to not find '/key'"},
 		{"- {type: remove, path: /zz, error: look here}", "Error 'look here': Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'dates', 'items', 'key', 'list', 'map', 'none')"},
+		{"- {type: remove, path: /zz, error: ~}", "Expected to find a map key 'zz' for path '/zz' (found map keys: 'a/b~c', 'dates', 'items', 'key', 'list', 'map', 'none')"},
+		{"- {type: remove, path: ~}", "Remove operation [0]: Missing path within { \"Type\": \"remove\" }"},
+		{"- {type: test, path: /key, absent: maybe}", "operation [0]: line 1: cannot unmarshal !!str `maybe` into bool"},
 		{"- {type: copy, path: /zz}", "Unknown operation [0] with type 'copy' within { \"Type\": \"copy\", \"Path\": \"/zz\" }"},
 		{"- x", "Unknown operation [0] with type '' within {}"},
 		{"- {type: remove}", "Remove operation [0]: Missing path within { \"Type\": \"remove\" }"},
@@ -173,6 +179,7 @@ func TestErrorsOfAFile(t *testing.T) {
 		"- {type: replace, path: '', value: {a: 1}}\n- {type: remove, path: /b}": "Error 'operation [1] in o.yml failed': Expected to find a map key 'b' for path '/b' (found map keys: 'a')",
 		"- {type: remove, path: /b, error: why}":                                 "Error 'operation [0] in o.yml failed': Error 'why': Expected to find a map at path '/b' but found '<nil>'",
 		"- {type: remove, error: why}":                                           "Building ops: Remove operation [0]: Missing path within\n{\n  \"Type\": \"remove\",\n  \"Error\": \"operation [0] in o.yml failed\"\n}",
+		"- {type: replace, path: [a], value: 1}":                                 "Building ops: operation [0] in o.yml: line 1: cannot unmarshal !!seq into string",
 		"- [":                                                                    "o.yml: line 1: did not find expected node content",
 	} {
 		all, err := ParseFile("o.yml", []byte(text))
