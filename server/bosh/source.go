@@ -70,20 +70,29 @@ func Values(f File) (interpolate.Values, error) {
 // Assigned reads NAME=VALUE. The value is YAML, so that 5 is a number; a text is
 // taken as it is, without quotes around it (bosh-cli: director/template/var_kv.go).
 func Assigned(text string) (name string, value any, err error) {
-	name, rest, ok := strings.Cut(text, "=")
-	switch {
-	case !ok:
-		return "", nil, fmt.Errorf("Expected var '%s' to be in format 'name=value'", text) //nolint:revive,staticcheck // the bosh CLI's words, as below
-	case name == "":
-		return "", nil, fmt.Errorf("Expected var '%s' to specify non-empty name", text) //nolint:revive,staticcheck
-	case rest == "":
-		return "", nil, fmt.Errorf("Expected var '%s' to specify non-empty value", text) //nolint:revive,staticcheck
+	name, rest, err := Assignment(text, "value")
+	if err != nil {
+		return "", nil, err
 	}
 	value, err = valueOf(name, rest)
 	if _, isText := value.(string); isText {
 		value = unquoted(rest)
 	}
 	return name, value, err
+}
+
+// Assignment splits NAME=REST; what says what REST is, for the errors.
+func Assignment(text, what string) (name, rest string, err error) {
+	name, rest, ok := strings.Cut(text, "=")
+	switch {
+	case !ok:
+		return "", "", fmt.Errorf("Expected var '%s' to be in format 'name=%s'", text, what) //nolint:revive,staticcheck // the bosh CLI's words, as below
+	case name == "":
+		return "", "", fmt.Errorf("Expected var '%s' to specify non-empty name", text) //nolint:revive,staticcheck
+	case rest == "":
+		return "", "", fmt.Errorf("Expected var '%s' to specify non-empty %s", text, what) //nolint:revive,staticcheck
+	}
+	return name, rest, nil
 }
 
 func valueOf(name, text string) (any, error) {

@@ -57,6 +57,11 @@ func TestValues(t *testing.T) {
 			t.Errorf("%s: got %v; want %s", text, err, want)
 		}
 	}
+	for text, want := range map[string]string{"a=": "Expected var 'a=' to specify non-empty path", "a": "Expected var 'a' to be in format 'name=path'", "=f": "Expected var '=f' to specify non-empty name"} {
+		if _, _, err := Assignment(text, "path"); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v; want %s", text, err, want)
+		}
+	}
 	if _, err := Values(File{"v.yml", []byte("- a")}); err == nil || err.Error() != "v.yml: expected a map of variables, got a list" {
 		t.Errorf("got %v", err)
 	}

@@ -131,7 +131,10 @@ func (c *interpolateCmd) Run(e *command.Env) error {
 	}
 	root, report, err := s.Tree()
 	if err == nil {
-		err = interpolate.Undeclare(root, s.Values, report).Check(c.VarErrs, c.VarErrsUnused)
+		report, err = interpolate.Undeclare(root, s.Values, report)
+	}
+	if err == nil {
+		err = report.Check(c.VarErrs, c.VarErrsUnused)
 	}
 	if err != nil {
 		return err

@@ -3,11 +3,9 @@ package deployment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"cupola/cmd/cupola/command"
 	"cupola/server/bosh"
@@ -107,9 +105,9 @@ func (f *variableFlags) values(ctx context.Context) (interpolate.Values, error) 
 		all = bosh.Merged(all, values)
 	}
 	for _, assignment := range f.VarFile {
-		name, path, ok := strings.Cut(assignment, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("--var-file %s: expected NAME=FILE", assignment)
+		name, path, err := bosh.Assignment(assignment, "path")
+		if err != nil {
+			return nil, err
 		}
 		file, err := readSource(ctx, path)
 		if err != nil {

@@ -1,36 +1,62 @@
 package interpolate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"cupola/server/bosh/ops"
 	"cupola/server/bosh/tree"
 )
 
 // Undeclare removes the variables that have a value from those that a manifest
 // declares, as the bosh CLI does once it has interpolated them. It returns the
 // report with all declared variables: they count as referred to.
-func Undeclare(root *yaml.Node, values Values, r Report) Report {
+func Undeclare(root *yaml.Node, values Values, r Report) (Report, error) {
 	list := tree.Get(root, "variables")
-	if list == nil || list.Kind != yaml.SequenceNode {
-		return r
+	if tree.IsNull(list) {
+		return r, nil
 	}
-	list.Content = slices.DeleteFunc(list.Content, func(item *yaml.Node) bool {
-		n := tree.Get(item, "name")
-		if n == nil || n.Kind != yaml.ScalarNode {
-			return false
+	if list.Kind != yaml.SequenceNode {
+		return r, fmt.Errorf("variables: expected a list, got %s", tree.Kind(list))
+	}
+	var left []*yaml.Node
+	for i, item := range list.Content {
+		name, err := declared(item)
+		if err != nil {
+			return r, fmt.Errorf("variables/%d%w", i, err)
 		}
-		_, has := values[n.Value]
-		if has {
-			r.Used, r.Unused = with(r.Used, n.Value), without(r.Unused, n.Value)
-		} else {
-			r.Missing = with(r.Missing, n.Value)
+		switch _, has := values[name]; {
+		case name == "":
+			left = append(left, item)
+		case !has:
+			left = append(left, item)
+			r.Missing = with(r.Missing, name)
+		default:
+			if _, err := ops.Find(root, "/variables/name="+tree.Escape(name)); err != nil { // it is there twice
+				return r, err
+			}
+			r.Used, r.Unused = with(r.Used, name), without(r.Unused, name)
 		}
-		return has
-	})
-	return r
+	}
+	list.Content = left
+	return r, nil
+}
+
+// declared is the name of a variable that a manifest declares; "" for none.
+func declared(item *yaml.Node) (string, error) {
+	name := tree.Get(item, "name")
+	switch {
+	case item.Kind != yaml.MappingNode && !tree.IsNull(item):
+		return "", fmt.Errorf(": expected a map, got %s", tree.Kind(item))
+	case tree.IsNull(name):
+		return "", nil
+	case name.Kind != yaml.ScalarNode:
+		return "", fmt.Errorf("/name: expected text, got %s", tree.Kind(name))
+	}
+	return name.Value, nil
 }
 
 func with(names []string, name string) []string {

@@ -103,7 +103,9 @@ func TestUndeclare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = Undeclare(out, values, r)
+	if r, err = Undeclare(out, values, r); err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(Report{Used: []string{"n", "over"}, Unused: []string{"more"}, Missing: []string{"lost"}}, r); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -115,6 +117,23 @@ func TestUndeclare(t *testing.T) {
 	}
 	if err := r.Check(true, true); err == nil || err.Error() != "Expected to find variables:\n  lost\nExpected to use variables:\n  more" {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestUndeclareErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"{variables: 5}":             "variables: expected a list, got a number",
+		"{variables: [~, x]}":        "variables/1: expected a map, got text",
+		"{variables: [{name: [n]}]}": "variables/0/name: expected text, got a list",
+		"{variables: [{name: n/a}, {name: n/a}, {name: lost}, {name: lost}]}": "Expected to find exactly one matching array item for path '/variables/name=n~1a' but found 2",
+	} {
+		n, err := tree.Load([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Undeclare(n, Values{"n/a": 1}, Report{}); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v; want %s", text, err, want)
+		}
 	}
 }
 
