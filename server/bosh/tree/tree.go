@@ -87,7 +87,7 @@ func Text(s string) *yaml.Node {
 	if strings.Contains(s, "\n") {
 		n.Style = yaml.LiteralStyle
 	}
-	if booleans[s] != "" {
+	if booleans[s] != "" || len(s) == 1 && strings.Contains("yYnN", s) { // the bosh CLI takes y and n for booleans, too
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n

@@ -133,6 +133,18 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestTextsInQuotes writes texts that YAML 1.1 would take for booleans.
+func TestTextsInQuotes(t *testing.T) {
+	n, err := Of([]any{"y", "N", "yes", "off", "yn", "x", ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "- \"y\"\n- \"N\"\n- \"yes\"\n- \"off\"\n- yn\n- x\n- \"\"\n"
+	if got, err := Write(n); err != nil || string(got) != want {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
 func TestOf(t *testing.T) {
 	v := map[string]any{"b": []any{1, 2.5, true, nil, "5", "a\nb\n"}, "a": map[string]any{"x": "y"}}
 	n, err := Of(v)
@@ -143,7 +155,7 @@ func TestOf(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	text, err := Write(n)
-	if want := "a:\n  x: y\nb:\n  - 1\n  - 2.5\n  - true\n  - null\n  - \"5\"\n  - |\n    a\n    b\n"; err != nil || string(text) != want {
+	if want := "a:\n  x: \"y\"\nb:\n  - 1\n  - 2.5\n  - true\n  - null\n  - \"5\"\n  - |\n    a\n    b\n"; err != nil || string(text) != want {
 		t.Errorf("got %q, %v; want %q", text, err, want)
 	}
 	var deep any = "x"
