@@ -1,6 +1,9 @@
 package contract
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Where a staging's inputs and outputs are in its container: the defaults of
 // Cloud Foundry's builder.
@@ -43,6 +46,19 @@ type Result struct {
 	Sidecars          []Sidecar         `json:"sidecars,omitempty"`
 	ExecutionMetadata string            `json:"execution_metadata"`
 	LifecycleType     string            `json:"lifecycle_type"`
+	Phases            []Phase           `json:"phases,omitempty"` // in order; at most MaxPhases
+}
+
+// MaxPhases is how many phases a Result tells of.
+const MaxPhases = 100
+
+// Phase is a script of a buildpack that ran.
+type Phase struct {
+	Name      string    `json:"name"`      // "detect", "supply", "finalize", …
+	Buildpack string    `json:"buildpack"` // its key
+	Began     time.Time `json:"began"`
+	Ended     time.Time `json:"ended"`
+	Failed    bool      `json:"failed,omitempty"` // of a detect script: it does not take the app
 }
 
 // LifecycleMetadata names the buildpacks; the first two members are those of

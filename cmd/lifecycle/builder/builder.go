@@ -20,6 +20,7 @@ type builder struct {
 	contents string // what becomes the droplet, but for the app
 	stdout   io.Writer
 	stderr   io.Writer
+	phases   []contract.Phase
 }
 
 // Main stages as args (without the program's name) say and returns the exit

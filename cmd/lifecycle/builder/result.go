@@ -28,7 +28,7 @@ func newResult(processes []process) contract.Result {
 // writeResult completes r with the buildpacks of c and writes it and the
 // droplet's staging information.
 func (b *builder) writeResult(r contract.Result, c choice) error {
-	r.LifecycleType = contract.LifecycleBuildpack
+	r.LifecycleType, r.Phases = contract.LifecycleBuildpack, b.phases
 	if r.ProcessTypes == nil {
 		r.ProcessTypes = map[string]string{}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,11 +109,27 @@ func (b *builder) script(dir, script string, args []string, stdout io.Writer) er
 	cmd.Stdout = stdout
 	cmd.Stderr = b.stderr
 	cmd.WaitDelay = outputDelay
+	began := time.Now()
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		return nil // the script itself ended well
+		err = nil // the script itself ended well
+	}
+	if len(b.phases) < contract.MaxPhases {
+		b.phases = append(b.phases, contract.Phase{Name: script, Buildpack: b.keyOf(dir), Began: began, Ended: time.Now(), Failed: err != nil})
 	}
 	return err
+}
+
+// keyOf is the key of the buildpack in a directory.
+func (b *builder) keyOf(dir string) string {
+	i := slices.IndexFunc(b.order, func(key string) bool {
+		of, err := b.buildpackDir(key)
+		return err == nil && of == dir
+	})
+	if i < 0 {
+		return ""
+	}
+	return b.order[i]
 }
 
 // limitedWriter drops what exceeds its limit and keeps the writer happy, so
