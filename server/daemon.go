@@ -93,7 +93,7 @@ func (d *daemon) openControl(ctx context.Context) error {
 	if err := d.faces.OpenRouter(ctx); err != nil {
 		return err
 	}
-	if err := d.loops.Open(ctx, d.faces.Router, d.faces.Metrics.Converged); err != nil {
+	if err := d.loops.Open(ctx, d.faces.Router, d.faces.Metrics.TracedPull(d.executor.Images.Pull), d.faces.Metrics.Converged); err != nil {
 		return err
 	}
 	return d.faces.OpenAPI(ctx, d.loops)

@@ -161,6 +161,9 @@ func dsn(file, extra string) string {
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-4000)&" + extra
 }
 
+// Context is that of the call that the transaction is of; it does not end before the transaction.
+func (tx *Tx) Context() context.Context { return tx.ctx }
+
 // Close closes the database.
 func (s *Store) Close() error {
 	return errors.Join(s.checkpoints.close(), s.pages.db.Close(), s.reader.Close(), s.writer.Close())

@@ -56,6 +56,8 @@ type Config struct {
 	// it returns.
 	Logs   func(lrp.LogLine)
 	Events func(lrp.Event)
+	// Trace is called before a container is created, and may return what takes its trace; nil: nothing is traced.
+	Trace func(lrp.Container) func(lrp.Trace)
 	// LogTags are tags that every line has, unless its container has others by the
 	// name: the agent's of a Diego cell. "index" is the logical cell.
 	LogTags map[string]string
@@ -157,6 +159,7 @@ func (c *Cell) Adopted() <-chan struct{} { return c.adopted }
 func (c *Cell) Start(spec lrp.Container) {
 	<-c.adopted
 	i := newInstance(c, spec)
+	i.trace = c.newTrace(i.spec)
 	c.launch(i, func(ctx context.Context) { i.create(ctx, spec) })
 }
 

@@ -108,6 +108,7 @@ func (i *instance) abandon(ctx context.Context, err error) {
 			i.errorf("Cell %s failed to create container for instance %s: %s", i.cellID(), i.guid(), err)
 		}
 	}
+	i.trace.end(exit.Reason, nil)
 	i.update(func(r *record) { r.Phase, r.Address = lrp.PhaseExited, "" })
 	i.cell.discard(ctx, i.guid())
 	e := i.event(lrp.EventExited)

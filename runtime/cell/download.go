@@ -18,8 +18,9 @@ func (p *performer) download(ctx context.Context, at string, d lrp.Download, sou
 	if s := p.step(at); s.Done {
 		return s.err()
 	}
-	p.began(at)
+	began := p.began(at)
 	err := p.fetchInto(ctx, d, source)
+	p.trace.step("download", d.Artifact, began, err != nil)
 	if err != nil && ctx.Err() != nil {
 		return p.done(at, errCancelled)
 	}
@@ -55,8 +56,9 @@ func (p *performer) upload(ctx context.Context, at string, u lrp.Upload, source 
 	if s := p.step(at); s.Done {
 		return s.err()
 	}
-	p.began(at)
+	began := p.began(at)
 	size, err := p.send(ctx, u, source)
+	p.trace.step("upload", u.Artifact, began, err != nil)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		err = errCancelled

@@ -46,6 +46,7 @@ func (i *instance) reportEnd() {
 	rec := i.record()
 	e := i.event(lrp.EventExited)
 	e.Exit, e.Result = i.exit(*rec.Ending), rec.Result
+	i.trace.end(e.Exit.Reason, e.Result)
 	if !e.Exit.Failed {
 		e.Outputs = slices.SortedFunc(slices.Values(rec.Outputs), func(a, b lrp.Blob) int { return cmp.Compare(a.Name, b.Name) })
 	}

@@ -28,6 +28,7 @@ type instance struct {
 
 	tags  logTags
 	frost *frost
+	trace *trace // nil: it is not traced
 
 	securing sync.Mutex // held while the settings of TLS ports are read and written
 

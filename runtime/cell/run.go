@@ -2,6 +2,7 @@ package cell
 
 import (
 	"context"
+	"path"
 	"syscall"
 	"time"
 
@@ -54,11 +55,15 @@ func (p *performer) run(ctx context.Context, at string, r lrp.Run, source string
 		p.ranFirst(at)
 		return s.err()
 	}
+	began := time.Now()
 	running, err := p.process(ctx, at, r, source)
 	if err != nil {
 		return p.done(at, err)
 	}
 	end := p.await(ctx, running, stopOf(r))
+	if p.captured == nil && !end.away {
+		p.trace.step("run", path.Base(r.Path), began, end.err(source) != nil)
+	}
 	if end.away {
 		running.out.Close()
 		return errCancelled

@@ -206,7 +206,10 @@ func (p *performer) startContainer(ctx context.Context, spec container.Spec) (co
 		return container.State{}, err
 	}
 	defer release()
-	return p.cell.cfg.Containers.Start(ctx, spec)
+	began := time.Now()
+	state, err := p.cell.cfg.Containers.Start(ctx, spec)
+	p.trace.step("processes", "", began, err != nil)
+	return state, err
 }
 
 // acquireCreateSlot waits for one of the slots in which containers are made.

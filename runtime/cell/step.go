@@ -54,7 +54,10 @@ func (b *build) bringUp(ctx context.Context) error {
 		if s.up == nil {
 			continue
 		}
-		if err := s.up(ctx); err != nil {
+		began := time.Now()
+		err := s.up(ctx)
+		b.trace.step(s.name, "", began, err != nil)
+		if err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

@@ -94,6 +94,10 @@ func (p *performer) healthy() {
 		return
 	}
 	p.trySave(func(r *record) { r.Phase = lrp.PhaseRunning })
+	if p.spec.Kind == lrp.KindInstance {
+		p.trace.step("health check", "", p.record().StartedAt, false)
+		p.trace.end("", nil)
+	}
 	p.cell.cfg.Events(p.event(lrp.EventRunning))
 }
 

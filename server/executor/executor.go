@@ -44,8 +44,9 @@ type Executor struct {
 	Dir    *datadir.Dir
 	Store  *store.Store
 	Blobs  *blob.Store
-	Events func(lrp.Event) // receives what happens to containers
-	Freed  func()          // runs after a container released its resources
+	Events func(lrp.Event)                     // receives what happens to containers
+	Freed  func()                              // runs after a container released its resources
+	Trace  func(lrp.Container) func(lrp.Trace) // as in cell.Config; nil: nothing is traced
 
 	Roots      *rootfs.Store
 	Stacks     *stack.Library
@@ -156,7 +157,7 @@ func (e *Executor) OpenCell(ctx context.Context) (err error) {
 	}
 	cfg := cell.Config{Dir: e.Dir.Path("cell"), Presence: e.machine.Presence(), Parts: e.machine.Parts(), RootFS: e.Roots, Images: e.Roots.Images,
 		Users: e.Users, Artifacts: artifacts, Identities: e.Identities, TLSPorts: tlsPorts,
-		Volumes: e.Volumes, Blob: e.Blobs.Path, Layer: e.Roots.Images.BlobPath, Keep: e.keep, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Log: e.Log}
+		Volumes: e.Volumes, Blob: e.Blobs.Path, Layer: e.Roots.Images.BlobPath, Keep: e.keep, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Trace: e.Trace, Log: e.Log}
 	if e.None {
 		cfg.Containers, cfg.Network, cfg.Files = noContainers{}, noNetwork{}, noFiles{}
 	} else {

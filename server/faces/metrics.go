@@ -22,5 +22,6 @@ func (f *Faces) OpenMetrics(context.Context) error {
 		}
 		return s, err
 	}})
+	x.Trace = f.Metrics.TraceContainer()
 	return nil
 }

@@ -63,7 +63,7 @@ var errNoDeployments = fmt.Errorf("BOSH deployments run on this machine alone, a
 
 // Open opens all but the built-in service broker. ctx ends what waits for requests
 // in flight; observe receives what each pass of the control loop saw.
-func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconcile.Look)) (err error) {
+func (l *Loops) Open(ctx context.Context, r *router.Router, pull reconcile.Pull, observe func(reconcile.Look)) (err error) {
 	x := l.Executor
 	l.Releases = releases.Library{Blobs: x.Blobs, Fetch: tarball.Fetcher{Client: &http.Client{Transport: x.Egress().Transport(dialTime)}, Blobs: x.Blobs}.Fetch}
 	resolver := &resolve.Resolver{Containers: x.Containers, Roots: x.Roots, Users: x.Users, States: x.Dir.Path("cell"), Images: x.Images, Log: x.Log,
@@ -89,7 +89,7 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, observe func(reconci
 	if len(x.DataServices) > 0 {
 		sources = append([]reconcile.Source{{Desired: databroker.AllDesired}}, sources...)
 	}
-	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: x.Images.Pull, BBS: l.Desired, Sources: sources, Release: apps.Release, StackVersion: l.stackVersion(),
+	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: pull, BBS: l.Desired, Sources: sources, Release: apps.Release, StackVersion: l.stackVersion(),
 		Observe: observe, Logs: x.Logs.Line, Log: x.Log})
 	l.Sleep = sleep.New(sleep.Config{Store: x.Store, Router: r, Wish: cf.SleepWish{After: x.SleepAfter, StopAfter: x.SleepStopAfter},
 		Freeze: x.Freeze, Thaw: x.Cell.Thaw, Containers: x.AllContainers, Routed: l.Ingress.Current, Logs: x.Logs.Line, Log: x.Log})

@@ -37,6 +37,7 @@ type Config struct {
 type Metrics struct {
 	handler  http.Handler
 	exporter *otlp.Exporter // nil: nothing is sent
+	causes   causes
 
 	requests, badGateways, rejected prometheus.Counter
 	classes                         [6]prometheus.Counter // by the first digit of the status; 0: none was sent

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"cupola/server/control/audit"
 	"cupola/server/otlp"
 	"cupola/server/router"
 )
@@ -50,7 +51,7 @@ func (m *Metrics) Traced(e router.AccessEntry) {
 	})
 }
 
-// tracedAPI sends spans of requests to the API. The names of routes are those of the
+// tracedAPI sends spans of requests to the API, and notes which apps they changed. The names of routes are those of the
 // patterns that the API's handler chose.
 func (m *Metrics) tracedAPI(next http.Handler) http.Handler {
 	if m.exporter == nil {
@@ -58,6 +59,9 @@ func (m *Metrics) tracedAPI(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		trace := m.exporter.Begin(r.Header)
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			r = r.WithContext(audit.Observed(r.Context(), func(app string) { m.causes.set(app, trace) }))
+		}
 		if trace == "" {
 			next.ServeHTTP(w, r)
 			return

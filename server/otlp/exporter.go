@@ -118,7 +118,7 @@ func (e *Exporter) sendSpans(ctx context.Context) error {
 	e.spans, e.dropped = nil, 0
 	e.mu.Unlock()
 	if dropped > 0 {
-		e.Log.WarnContext(ctx, "spans were dropped: more requests were sampled than are sent", "spans", dropped)
+		e.Log.WarnContext(ctx, "spans were dropped: more were sampled than are sent", "spans", dropped)
 	}
 	if len(spans) == 0 {
 		return nil

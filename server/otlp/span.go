@@ -32,6 +32,18 @@ func (e *Exporter) Begin(h http.Header) string {
 		_, _ = rand.Read(c.trace[:])
 	}
 	_, _ = rand.Read(c.span[:])
+	return c.header()
+}
+
+// Child returns the place of a new span in the trace of parent, a sampled one that Begin or Child returned.
+func Child(parent string) string {
+	c, _, _ := parse([]string{parent})
+	_, _ = rand.Read(c.span[:])
+	return c.header()
+}
+
+// header is the value of the header of what happens at a place, which is sampled.
+func (c place) header() string {
 	return "00-" + hex.EncodeToString(c.trace[:]) + "-" + hex.EncodeToString(c.span[:]) + "-01"
 }
 
@@ -66,18 +78,20 @@ func parse(values []string) (c place, sampled, ok bool) {
 	return c, flags[0]&1 == 1, true
 }
 
-// Span is a request that is over.
+// Span is a request that is over, or a part of the daemon's work.
 type Span struct {
-	Trace        string // what Begin returned
-	Request      http.Header
+	Trace        string      // what Begin or Child returned
+	Request      http.Header // nil: it is no request
+	Parent       string      // of what is no request: where in the trace it belongs; "" for a span without a parent
 	Name         string
 	Began, Ended time.Time
-	Status       int // of HTTP; 0: none was sent
+	Status       int    // of a request, in HTTP's numbers; 0: none was sent
+	Failure      string // of what is no request: why it failed; "": it did not
 	// Text are further attributes by their names; empty ones are left out.
 	Text map[string]string
 }
 
-// Record sends the span of a sampled request with the next ones.
+// Record sends a span of a sampled trace with the next ones.
 func (e *Exporter) Record(s Span) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,8 +104,9 @@ func (e *Exporter) Record(s Span) {
 
 // Of a span.
 const (
-	kindServer = 2
-	codeError  = 2
+	kindInternal = 1
+	kindServer   = 2
+	codeError    = 2
 	// maxText is how many bytes of a text of the client's are sent: anybody may have
 	// a request traced, and spans wait in memory.
 	maxText = 1 << 10
@@ -102,14 +117,24 @@ const (
 func (s Span) message() message {
 	own, _, _ := parse([]string{s.Trace})
 	m := message(nil).bytes(1, own.trace[:]).bytes(2, own.span[:])
-	if parent, _, ok := parse(s.Request[header]); ok {
+	above, kind := []string{s.Parent}, uint64(kindInternal)
+	if s.Request != nil {
+		above, kind = s.Request[header], kindServer
+	}
+	if parent, _, ok := parse(above); ok {
 		m = m.bytes(4, parent.span[:])
 	}
-	m = m.text(5, short(s.Name)).varint(6, kindServer).fixed(7, nano(s.Began)).fixed(8, nano(s.Ended))
+	m = m.text(5, short(s.Name)).varint(6, kind).fixed(7, nano(s.Began)).fixed(8, nano(s.Ended))
 	for name, value := range s.Text {
 		if value != "" {
 			m = m.bytes(9, pair(name, short(value)))
 		}
+	}
+	if s.Failure != "" {
+		return m.bytes(15, message(nil).text(2, short(s.Failure)).varint(3, codeError))
+	}
+	if s.Request == nil {
+		return m
 	}
 	if s.Status > 0 {
 		m = m.bytes(9, message(nil).text(1, "http.response.status_code").bytes(2, message(nil).varint(3, uint64(s.Status))))

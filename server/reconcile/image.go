@@ -16,11 +16,15 @@ import (
 // ImagePull asks for an image that containers are to run on.
 type ImagePull struct {
 	Reference   string // as the user wrote it
+	AppGUID     string // "": it is of no app
 	Credentials cf.Credentials
 	Credential  cf.Credential     // instead of those, whatever the registry is
 	Buildpack   bool              // it has Cloud Native Buildpacks, and nothing runs on it
 	Say         func(line string) // takes what the user should see of it
 }
+
+// Pull takes an image into the cache.
+type Pull = func(context.Context, ImagePull) (Image, error)
 
 // Image is an image that was pulled.
 type Image struct {
@@ -77,7 +81,7 @@ func (f *fetches) buildpacks(ctx context.Context, build *cf.Build, names []strin
 // droplet is used.
 func (f *fetches) buildpack(ctx context.Context, build *cf.Build, name string) (cf.BuildpackImage, error) {
 	pull := func(reference string) (cf.BuildpackImage, error) {
-		image, err := f.pull(ctx, ImagePull{Reference: reference, Credentials: build.Credentials, Buildpack: true,
+		image, err := f.pull(ctx, ImagePull{Reference: reference, AppGUID: build.AppGUID, Credentials: build.Credentials, Buildpack: true,
 			Say: func(line string) { f.say(build.AppGUID, false, "%s", line) }})
 		return cf.BuildpackImage{Name: name, Reference: image.Reference, Buildpack: image.Buildpack, Layers: image.Layers}, cause(ctx, err)
 	}
@@ -127,7 +131,7 @@ func (f *fetches) image(ctx context.Context, build *cf.Build, reference string) 
 		what = "image"
 	}
 	f.say(build.AppGUID, false, "Pulling %s %s ...", what, reference)
-	image, err := f.pull(ctx, ImagePull{Reference: reference, Credentials: build.Credentials,
+	image, err := f.pull(ctx, ImagePull{Reference: reference, AppGUID: build.AppGUID, Credentials: build.Credentials,
 		Say: func(line string) { f.say(build.AppGUID, false, "%s", line) }})
 	var was cf.StackImage
 	if err = cause(ctx, err); err == nil {

@@ -119,7 +119,7 @@ func (i *images) begin(key string, run lrp.RunInfo, before *pulled) *pulled {
 		say("Pulling image %s ...", run.RootFS)
 		var image Image
 		err := fault.Guard("reconcile", func() (err error) {
-			image, err = i.pull(ctx, ImagePull{Reference: run.RootFS, Say: func(line string) { say("%s", line) },
+			image, err = i.pull(ctx, ImagePull{Reference: run.RootFS, AppGUID: run.Log.GUID, Say: func(line string) { say("%s", line) },
 				Credential: cf.Credential{Username: run.ImageUsername, Password: run.ImagePassword}})
 			return err
 		})

@@ -33,7 +33,7 @@ type Config struct {
 	API   string // URL of the API, in the environment of apps
 	// Pull takes an image into the cache. It is required where apps may name
 	// images as their stack.
-	Pull func(context.Context, ImagePull) (Image, error)
+	Pull Pull
 	// StackVersion names what a stack is made of: another name, other files. "", and nil:
 	// no staging is skipped.
 	StackVersion func(stack string) string

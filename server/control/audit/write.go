@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"fmt"
 
 	"cupola/server/authz"
@@ -34,8 +35,20 @@ func Write(tx *store.Tx, actor cf.Actor, what Type, t Target, data Data) error {
 	if data == nil {
 		data = Data{}
 	}
+	if observe, ok := tx.Context().Value(observerKey{}).(func(string)); ok && t.Type == "app" {
+		observe(t.GUID)
+	}
 	return store.Events.Insert(tx, &cf.Event{Type: string(what), Actor: actor,
 		TargetType: t.Type, TargetGUID: t.GUID, TargetName: t.Name, SpaceGUID: t.Place.SpaceGUID, OrgGUID: t.Place.OrgGUID, Data: data})
+}
+
+// observerKey is the key of what Observed puts into a context.
+type observerKey struct{}
+
+// Observed returns a context of which f is called with the GUID of each app that a transaction writes an event of, before it is
+// committed.
+func Observed(ctx context.Context, f func(appGUID string)) context.Context {
+	return context.WithValue(ctx, observerKey{}, f)
 }
 
 // App records what an actor did to an app.

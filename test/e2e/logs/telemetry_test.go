@@ -2,9 +2,11 @@ package logs
 
 import (
 	"encoding/hex"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -63,7 +65,7 @@ func (c *collector) setDown(down bool) {
 	c.down = down
 }
 
-// span finds the span with an attribute.
+// span finds a span with an attribute.
 func (c *collector) span(name, value string) *trace.Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,6 +77,12 @@ func (c *collector) span(name, value string) *trace.Span {
 	return nil
 }
 
+func (c *collector) all() []*trace.Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.spans)
+}
+
 func attribute(all []*common.KeyValue, name string) string {
 	for _, a := range all {
 		if a.GetKey() == name {
@@ -82,6 +90,44 @@ func attribute(all []*common.KeyValue, name string) string {
 		}
 	}
 	return ""
+}
+
+// pushIsTraced wants the staging and the start of the app that was pushed below the API's requests that caused them, with their steps.
+func pushIsTraced(c *collector, d *e2e.Daemon) {
+	d.T.Helper()
+	for name, by := range map[string]struct {
+		route string
+		steps []string
+	}{
+		"stage": {"POST /v3/builds", []string{"network", "root filesystem", "download", "processes", "run", "finalize", "upload"}},
+		"start": {"POST /v3/apps/{guid}/actions/", []string{"network", "root filesystem", "layers", "processes", "health check"}},
+	} {
+		e2e.Eventually(d.T, time.Minute, func() string {
+			all := c.all()
+			n := slices.IndexFunc(all, func(s *trace.Span) bool { return s.GetName() == name })
+			if n < 0 {
+				return "there is no span " + name
+			}
+			s := all[n]
+			parent := slices.IndexFunc(all, func(p *trace.Span) bool {
+				return slices.Equal(p.GetSpanId(), s.GetParentSpanId()) && slices.Equal(p.GetTraceId(), s.GetTraceId())
+			})
+			if parent < 0 || !strings.HasPrefix(all[parent].GetName(), by.route) {
+				return fmt.Sprintf("the span %v has another parent than %s", s, by.route)
+			}
+			if attribute(s.GetAttributes(), "cloudfoundry.app.name") != "probe" {
+				d.T.Errorf("got %v; want the app's name", s)
+			}
+			for _, step := range by.steps {
+				if !slices.ContainsFunc(all, func(p *trace.Span) bool {
+					return p.GetName() == step && slices.Equal(p.GetParentSpanId(), s.GetSpanId())
+				}) {
+					d.T.Errorf("%s has no step %q: %v", name, step, all)
+				}
+			}
+			return ""
+		})
+	}
 }
 
 // TestOpenTelemetry has a collector get the spans of requests to an app and to the
@@ -94,6 +140,7 @@ func TestOpenTelemetry(t *testing.T) {
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--open-telemetry", srv.URL, "--open-telemetry-header", "api-key=tele-secret", "--open-telemetry-sample", "100%")
 	d.PushProbe("probe")
 	d.Answers("probe", "ready")
+	pushIsTraced(c, d)
 	c.setDown(true)
 	e2e.Eventually(t, time.Minute, func() string {
 		if _, _, err := d.Get("probe.localhost", "/"); err != nil {
