@@ -184,3 +184,37 @@ func TestABackupThatIsMadeHidesNoPart(t *testing.T) {
 		t.Errorf("before the backup: %v", err)
 	}
 }
+
+// listing calls then once, after it listed something of a journal.
+type listing struct {
+	storage.Storage
+	then func()
+}
+
+func (l *listing) List(ctx context.Context, folder string, f func(storage.Object) error) error {
+	err := l.Storage.List(ctx, folder, f)
+	if then := l.then; then != nil && strings.HasPrefix(folder, journals) {
+		l.then = nil
+		then()
+	}
+	return err
+}
+
+// TestVerifyBesideADaemon verifies while a part is sent, and while a backup is removed with its journal: none is damaged.
+func TestVerifyBesideADaemon(t *testing.T) {
+	w := newWorld(t)
+	base := w.save([]byte("base")).Name
+	w.part(base, "", "one")
+	for what, then := range map[string]func(){
+		"sent":    func() { w.part(base, "", "two") },
+		"removed": func() { _ = os.RemoveAll(filepath.Join(w.dir, journals)) },
+	} {
+		reader, err := Open(t.Context(), &listing{w.storage(), then})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if damaged, err := reader.Verify(t.Context(), func(int64, int64) {}); err != nil || len(damaged) > 0 {
+			t.Errorf("%s: %v (%v)", what, damaged, err)
+		}
+	}
+}

@@ -134,10 +134,36 @@ func (r *Repository) Verify(ctx context.Context, report func(done, total int64))
 }
 
 func (r *Repository) verifyAll(ctx context.Context, report func(done, total int64)) (damaged map[string]error, err error) {
+	names, err := r.Names(ctx) // first: what is saved meanwhile has chunks that are not listed
+	if err != nil {
+		return nil, err
+	}
 	known, err := r.stored(ctx)
 	if err != nil {
 		return nil, err
 	}
+	faults, err := r.readAll(ctx, known, report)
+	if err != nil {
+		return nil, err
+	}
+	damaged = map[string]error{}
+	for _, name := range names {
+		s, err := r.Find(ctx, name)
+		if errors.Is(err, storage.ErrNotFound) { // it was removed meanwhile
+			continue
+		}
+		if err == nil {
+			err = s.verify(known, faults)
+		}
+		if err != nil {
+			damaged[name] = err
+		}
+	}
+	return damaged, nil
+}
+
+// readAll reads chunks, and returns the faults of those that are damaged.
+func (r *Repository) readAll(ctx context.Context, known map[string]storage.Object, report func(done, total int64)) (faults map[string]error, err error) {
 	faults, done, total := map[string]error{}, int64(0), int64(0)
 	for _, o := range known {
 		total += o.Size
@@ -153,24 +179,11 @@ func (r *Repository) verifyAll(ctx context.Context, report func(done, total int6
 		done += o.Size
 		report(done, total)
 	}
-	names, err := r.Names(ctx)
-	if err != nil {
-		return nil, err
-	}
-	damaged = map[string]error{}
-	for _, name := range names {
-		if err := r.verify(ctx, name, known, faults); err != nil {
-			damaged[name] = err
-		}
-	}
-	return damaged, nil
+	return faults, nil
 }
 
-func (r *Repository) verify(ctx context.Context, name string, known map[string]storage.Object, faults map[string]error) error {
-	s, err := r.Find(ctx, name)
-	if err != nil {
-		return err
-	}
+// verify finds the first chunk that is missing or damaged.
+func (s Snapshot) verify(known map[string]storage.Object, faults map[string]error) error {
 	for _, c := range s.Chunks {
 		if _, ok := known[c.ID]; !ok {
 			return fmt.Errorf("the chunk %s is not there", c.ID)

@@ -171,7 +171,7 @@ func (r *Repository) Find(ctx context.Context, name string) (Snapshot, error) {
 	}
 	text, err := r.storage.Get(ctx, path.Join(snapshots, name+snapSuffix), maxSnapshot)
 	if errors.Is(err, storage.ErrNotFound) {
-		return Snapshot{}, fmt.Errorf("there is no backup %s", name)
+		return Snapshot{}, missingError{name}
 	}
 	if err != nil {
 		return Snapshot{}, err
@@ -182,6 +182,12 @@ func (r *Repository) Find(ctx context.Context, name string) (Snapshot, error) {
 	}
 	return s, s.check()
 }
+
+// missingError says that there is no snapshot of a name. It is a storage.ErrNotFound.
+type missingError struct{ name string }
+
+func (e missingError) Error() string      { return "there is no backup " + e.name }
+func (missingError) Is(target error) bool { return target == storage.ErrNotFound }
 
 // resolve is the name of a snapshot, also for "latest".
 func (r *Repository) resolve(ctx context.Context, name string) (string, error) {
