@@ -73,14 +73,19 @@ func (r Reach) To() time.Time {
 // Reach finds a backup and the parts that follow it, up to a time, the zero one for all.
 // For "latest" it is the backup that goes farthest by then. What follows a damaged part is left out.
 func (r *Repository) Reach(ctx context.Context, name string, to time.Time) (Reach, error) {
-	if name != "latest" || to.IsZero() {
+	if name != "latest" {
 		return r.reachOf(ctx, name, to)
 	}
 	names, err := r.Names(ctx)
 	if err != nil {
 		return Reach{}, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name > to.UTC().Format(stamp) })
+	if len(names) == 0 {
+		return Reach{}, ErrNone
+	}
+	if !to.IsZero() {
+		names = slices.DeleteFunc(names, func(name string) bool { return name > to.UTC().Format(stamp) })
+	}
 	if len(names) == 0 {
 		return Reach{}, fmt.Errorf("there is no backup from %s or before", to.UTC().Format(time.RFC3339))
 	}
@@ -88,7 +93,7 @@ func (r *Repository) Reach(ctx context.Context, name string, to time.Time) (Reac
 	if err != nil || len(found.Parts) > 0 || len(names) == 1 {
 		return found, err
 	}
-	// While a backup is made, parts still follow the one before.
+	// Parts follow the one before while a backup is made, and until the first part of that gets there.
 	if before, err := r.reachOf(ctx, names[len(names)-2], to); err == nil && before.To().After(found.To()) {
 		return before, nil
 	}

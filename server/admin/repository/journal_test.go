@@ -163,8 +163,8 @@ func TestJournalsGoWithTheirBackups(t *testing.T) {
 	}
 }
 
-// TestABackupThatIsMadeHidesNoPart restores to a time at which a backup was being made: parts
-// follow the one before until it is there.
+// TestABackupThatIsMadeHidesNoPart restores the newest state, and to a time, while no part follows the newest backup yet: parts
+// follow the one before until one does.
 func TestABackupThatIsMadeHidesNoPart(t *testing.T) {
 	w := newWorld(t)
 	base := w.save([]byte("base")).Name
@@ -174,8 +174,10 @@ func TestABackupThatIsMadeHidesNoPart(t *testing.T) {
 	if !later.Created.After(next.Created) {
 		later = w.part(base, "", "three")
 	}
-	if got, _ := w.reached("latest", later.Created); got[0] != "base" || len(got) != 2 {
-		t.Errorf("got %q", got)
+	for _, to := range []time.Time{later.Created, {}} {
+		if got, _ := w.reached("latest", to); got[0] != "base" || len(got) != 2 {
+			t.Errorf("to %v: got %q", to, got)
+		}
 	}
 	if _, err := w.Reach(t.Context(), "latest", next.Created.Add(-time.Hour)); err == nil || !strings.Contains(err.Error(), "there is no backup from") {
 		t.Errorf("before all: %v", err)
