@@ -49,6 +49,24 @@ func (w within) Remove(ctx context.Context, name string) error {
 	return w.Storage.Remove(ctx, path.Join(w.folder, name))
 }
 
+// noteHalf notes what is left of an object of a journal.
+func (r *Repository) noteHalf(o storage.Object) {
+	if r.journal && o.Half() {
+		r.halves = append(r.halves, o.Name)
+	}
+}
+
+// dropHalves removes what parts left that were killed: nobody else writes here.
+func (r *Repository) dropHalves(ctx context.Context) error {
+	for _, name := range r.halves {
+		if err := r.storage.Remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	r.halves = nil
+	return nil
+}
+
 // FileID is what a Snapshot's Files has for a file, so that who has no key cannot try
 // whether one is there.
 func (r *Repository) FileID(id string) string {

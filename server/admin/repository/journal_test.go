@@ -187,6 +187,57 @@ func TestABackupThatIsMadeHidesNoPart(t *testing.T) {
 	}
 }
 
+// TestHalvesGo removes what a part left that was killed when the next one is sent, and what a backup left a day later. Who only
+// reads removes nothing.
+func TestHalvesGo(t *testing.T) {
+	w := newWorld(t)
+	base := w.save([]byte("base")).Name
+	half := func(age time.Duration, parts ...string) string {
+		t.Helper()
+		file := filepath.Join(append([]string{w.dir}, parts...)...) + ".half"
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("ha"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, time.Now(), time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	young, old := half(0, chunks, "ab", "young"), half(2*orphanAge, chunks, "ab", "old")
+	snapshot := half(2*orphanAge, snapshots, "20260101T000000Z.json")
+	inJournal := []string{half(0, journals, base, chunks, "ab", "x"), half(0, journals, base, snapshots, "20260101T000000Z.json")}
+	reader, err := Open(t.Context(), w.storage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Reach(t.Context(), "latest", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if damaged, err := reader.Verify(t.Context(), func(int64, int64) {}); err != nil || len(damaged) > 0 {
+		t.Errorf("verify: %v (%v)", damaged, err)
+	}
+	there := func(want bool, files ...string) {
+		t.Helper()
+		for _, file := range files {
+			if _, err := os.Stat(file); (err == nil) != want {
+				t.Errorf("%s: got %v; want that it is there: %v", file, err, want)
+			}
+		}
+	}
+	there(true, append(inJournal, young, old, snapshot)...)
+	w.part(base, "", "one")
+	there(false, inJournal...)
+	there(true, young, old, snapshot)
+	if _, err := w.Prune(t.Context(), Keep{}); err != nil {
+		t.Fatal(err)
+	}
+	there(true, young)
+	there(false, old, snapshot)
+}
+
 // listing calls then once, after it listed something of a journal.
 type listing struct {
 	storage.Storage

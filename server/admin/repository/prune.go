@@ -84,22 +84,27 @@ func (r *Repository) Prune(ctx context.Context, k Keep) (removed []string, err e
 	return removed, errors.Join(err, r.collect(ctx, used))
 }
 
-// collect removes the chunks that are not used, if they are old: compared with the
+// collect removes the chunks that are not used and what is half of an object, if they are old: compared with the
 // newest object, since the clock here may be wrong.
 func (r *Repository) collect(ctx context.Context, used map[string]bool) error {
 	var all []storage.Object
-	err := r.storage.List(ctx, chunks, func(o storage.Object) error {
-		if chunkName().MatchString(o.Name) {
-			all = append(all, o)
+	for _, folder := range []string{chunks, snapshots} {
+		err := r.storage.List(ctx, folder, func(o storage.Object) error {
+			if chunkName().MatchString(o.Name) || o.Half() {
+				all = append(all, o)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
+	}
+	if len(all) == 0 {
 		return nil
-	})
-	if err != nil || len(all) == 0 {
-		return err
 	}
 	newest := slices.MaxFunc(all, func(a, b storage.Object) int { return cmp.Compare(a.Modified.UnixNano(), b.Modified.UnixNano()) }).Modified
 	for _, o := range all {
-		if used[idOf(o.Name)] || newest.Sub(o.Modified) < orphanAge {
+		if !o.Half() && used[idOf(o.Name)] || newest.Sub(o.Modified) < orphanAge {
 			continue
 		}
 		if err := r.storage.Remove(ctx, o.Name); err != nil {

@@ -51,6 +51,7 @@ type Repository struct {
 	journal bool   // what was listed is kept, in known and names:
 	known   map[string]storage.Object
 	names   []string
+	halves  []string // of objects, that a part which was killed left
 }
 
 // owner says whose a repository is.
@@ -154,6 +155,7 @@ func (r *Repository) Names(ctx context.Context) (names []string, err error) {
 		if _, err := time.Parse(stamp, name); ok && err == nil {
 			names = append(names, name)
 		}
+		r.noteHalf(o)
 		return nil
 	})
 	slices.Sort(names)
@@ -232,6 +234,7 @@ func (r *Repository) stored(ctx context.Context) (map[string]storage.Object, err
 		if chunkName().MatchString(o.Name) {
 			all[idOf(o.Name)] = o
 		}
+		r.noteHalf(o)
 		return nil
 	})
 	if err == nil && r.journal {

@@ -48,6 +48,9 @@ func (r *Repository) Save(ctx context.Context, o SaveOptions, write func(io.Writ
 	if err != nil {
 		return Saved{}, err
 	}
+	if err := r.dropHalves(ctx); err != nil {
+		return Saved{}, err
+	}
 	host, _ := os.Hostname()
 	began := time.Now().UTC().Truncate(time.Second)
 	if !o.At.IsZero() { // not earlier: nothing that came later is in it

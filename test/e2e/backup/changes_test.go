@@ -250,6 +250,12 @@ func killPart(t *testing.T, dir, to string, server *storagetest.Server) {
 	if out := command(t, d, "verify"); !strings.Contains(out, "as they were written") {
 		t.Error(out)
 	}
+	e2e.Eventually(t, time.Minute, func() string {
+		if files(dir, "journal/*/chunks/*/*.half", 1) == "" {
+			return "what the killed part left half-written is still there"
+		}
+		return ""
+	})
 }
 
 // sizes is what files have together.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"cupola/runtime/durable"
 )
@@ -66,7 +65,7 @@ func (d directory) List(ctx context.Context, folder string, f func(Object) error
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		if !e.Type().IsRegular() || strings.HasSuffix(file, halfSuffix) {
+		if !e.Type().IsRegular() {
 			return nil
 		}
 		info, err := e.Info()

@@ -153,7 +153,7 @@ func (s *sftpStorage) List(ctx context.Context, folder string, f func(Object) er
 		if err := errors.Join(w.Err(), ctx.Err()); err != nil {
 			return err
 		}
-		if !w.Stat().Mode().IsRegular() || strings.HasSuffix(w.Path(), halfSuffix) {
+		if !w.Stat().Mode().IsRegular() {
 			continue
 		}
 		name := strings.TrimPrefix(strings.TrimPrefix(w.Path(), path.Clean(s.root)), "/")

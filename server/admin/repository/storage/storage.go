@@ -20,7 +20,7 @@ type Storage interface {
 	// Get reads an object of at most limit bytes. The error wraps ErrNotFound where there
 	// is none.
 	Get(ctx context.Context, name string, limit int64) ([]byte, error)
-	// List calls f with each object below a folder; with none where there is no folder.
+	// List calls f with each object below a folder, and with what is half of one; with none where there is no folder.
 	List(ctx context.Context, folder string, f func(Object) error) error
 	// Remove deletes an object, and folders that become empty. One that is not there is none to delete.
 	Remove(ctx context.Context, name string) error
@@ -96,5 +96,9 @@ func parse(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// halfSuffix is that of files which are not whole: lists leave them out.
+// halfSuffix is that of files which are not whole.
 const halfSuffix = ".half"
+
+// Half reports whether a Put that is under way, or was killed, left no more than half of the object. Its name is that of no object, and
+// Remove removes it.
+func (o Object) Half() bool { return strings.HasSuffix(o.Name, halfSuffix) }

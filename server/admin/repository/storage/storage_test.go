@@ -50,6 +50,20 @@ func list(t *testing.T, s storage.Storage, folder string) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
+// halves are the names of what is half of an object.
+func halves(t *testing.T, s storage.Storage) (names []string) {
+	t.Helper()
+	if err := s.List(t.Context(), "", func(o storage.Object) error {
+		if o.Half() {
+			names = append(names, o.Name)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
 // TestEveryStorage holds each kind to what the interface says.
 func TestEveryStorage(t *testing.T) {
 	for kind, address := range addresses(t) {
@@ -81,6 +95,12 @@ func TestEveryStorage(t *testing.T) {
 			}
 			if got := fmt.Sprint(list(t, s, "chunks")); got != fmt.Sprintf("[chunks/ab/one 6 chunks/ab/two %d chunks/cd/three 0]", len(big)) {
 				t.Errorf("it has %s", got)
+			}
+			if err := s.Put(t.Context(), "chunks/ab/cut.half", nil); err != nil || !slices.Equal(halves(t, s), []string{"chunks/ab/cut.half"}) {
+				t.Errorf("%v; the halves are %v", err, halves(t, s))
+			}
+			if err := s.Remove(t.Context(), "chunks/ab/cut.half"); err != nil {
+				t.Error(err)
 			}
 			for range 2 {
 				if err := s.Remove(t.Context(), "chunks/ab/two"); err != nil {
