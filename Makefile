@@ -189,11 +189,12 @@ CHAOS_ROUNDS ?= 60
 CYCLES       ?= 2000
 
 .PHONY: chaos
-chaos: build ## break the daemon in many ways while tenants work, and push and delete apps: some 50 minutes; e2e has a short form
+chaos: build ## break the daemon in many ways while tenants work, and push and delete apps, and take its backups' target away: some two hours; e2e has a short form
 	@.ci/deps test
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_IDLE_REQUESTS=1000 $(TEST) -count=1 -timeout 1h -v -run 'TestIdleTenant$$' ./test/e2e/chaos
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_CHAOS_ROUNDS=$(CHAOS_ROUNDS) CUPOLA_CYCLES=$(CYCLES) \
 	  $(TEST) -count=1 -timeout 3h -v -run 'TestChaos$$|TestCycles$$' ./test/e2e/chaos
+	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_AWAY=1h $(TEST) -count=1 -timeout 2h -v -run 'TestATargetThatIsAway$$' ./test/e2e/backup
 	$(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA_NTH_CALLS=all $(TEST) -count=1 -timeout 1h -v -run 'TestNthCallFails$$' ./store
 
 .PHONY: test-newcomer

@@ -83,12 +83,18 @@ func signalTo(t *testing.T, cmd *exec.Cmd, sig syscall.Signal) {
 // keepNoise uploads a package that cannot be compressed.
 func keepNoise(d *e2e.Daemon, size int64) {
 	d.T.Helper()
+	keepNoiseAs(d, "noise", size)
+}
+
+// keepNoiseAs is keepNoise with the name of the app that has the package.
+func keepNoiseAs(d *e2e.Daemon, name string, size int64) {
+	d.T.Helper()
 	var space, made struct {
 		Resources []struct{ GUID string }
 		GUID      string
 	}
 	d.API("GET", "/v3/spaces", nil, &space)
-	d.API("POST", "/v3/apps", e2e.Doc{"name": "noise", "relationships": e2e.Doc{"space": e2e.Doc{"data": e2e.Doc{"guid": space.Resources[0].GUID}}}}, &made)
+	d.API("POST", "/v3/apps", e2e.Doc{"name": name, "relationships": e2e.Doc{"space": e2e.Doc{"data": e2e.Doc{"guid": space.Resources[0].GUID}}}}, &made)
 	d.API("POST", "/v3/packages", e2e.Doc{"type": "bits", "relationships": e2e.Doc{"app": e2e.Doc{"data": e2e.Doc{"guid": made.GUID}}}}, &made)
 	status, text := d.SendBits("/v3/packages/"+made.GUID, "noise.zip", "", func(w io.Writer) error {
 		z := zip.NewWriter(w)
