@@ -62,7 +62,11 @@ func decodeAll(n *yaml.Node, file string) ([]Op, error) {
 		return nil, nil
 	}
 	if n.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("expected a list of operations, got %s", tree.Kind(n))
+		err := fmt.Errorf("expected a list of operations, got %s", tree.Kind(n))
+		if file != "" {
+			err = fmt.Errorf("%s: %w", file, err)
+		}
+		return nil, err
 	}
 	all := make([]Op, 0, len(n.Content))
 	for i, item := range n.Content {
@@ -102,10 +106,13 @@ type definition struct {
 	Error  string
 }
 
-// read reads an operation. What is no map has an unknown type.
+// read reads an operation. One that is null has no type.
 func read(n *yaml.Node) (d definition, err error) {
-	if n.Kind != yaml.MappingNode {
+	if tree.IsNull(n) {
 		return d, nil
+	}
+	if n.Kind != yaml.MappingNode {
+		return d, fmt.Errorf("expected a map, got %s", tree.Kind(n))
 	}
 	if err := n.Decode(&d); err != nil {
 		var wrong *yaml.TypeError

@@ -144,7 +144,8 @@ func TestErrors(t *testing.T) {
 		{"- {type: remove, path: ~}", "Remove operation [0]: Missing path within { \"Type\": \"remove\" }"},
 		{"- {type: test, path: /key, absent: maybe}", "operation [0]: line 1: cannot unmarshal !!str `maybe` into bool"},
 		{"- {type: copy, path: /zz}", "Unknown operation [0] with type 'copy' within { \"Type\": \"copy\", \"Path\": \"/zz\" }"},
-		{"- x", "Unknown operation [0] with type '' within {}"},
+		{"- x", "operation [0]: expected a map, got text"},
+		{"- ~", "Unknown operation [0] with type '' within {}"},
 		{"- {type: remove}", "Remove operation [0]: Missing path within { \"Type\": \"remove\" }"},
 		{"- {type: remove, path: /a, value: 1}", "Remove operation [0]: Cannot specify value within { \"Type\": \"remove\", \"Path\": \"/a\", \"Value\": \"<redacted>\" }"},
 		{"- {type: replace, path: /a}", "Replace operation [0]: Missing value within { \"Type\": \"replace\", \"Path\": \"/a\" }"},
@@ -180,6 +181,8 @@ func TestErrorsOfAFile(t *testing.T) {
 		"- {type: remove, path: /b, error: why}":                                 "Error 'operation [0] in o.yml failed': Error 'why': Expected to find a map at path '/b' but found '<nil>'",
 		"- {type: remove, error: why}":                                           "Building ops: Remove operation [0]: Missing path within\n{\n  \"Type\": \"remove\",\n  \"Error\": \"operation [0] in o.yml failed\"\n}",
 		"- {type: replace, path: [a], value: 1}":                                 "Building ops: operation [0] in o.yml: line 1: cannot unmarshal !!seq into string",
+		"- {type: remove, path: /b}\n- 5":                                        "Building ops: operation [1] in o.yml: expected a map, got a number",
+		"{}":                                                                     "Building ops: o.yml: expected a list of operations, got a map",
 		"- [":                                                                    "o.yml: line 1: did not find expected node content",
 	} {
 		all, err := ParseFile("o.yml", []byte(text))
