@@ -60,16 +60,14 @@ func (f *firewall) compileList(egress []Rule) ([]Rule, error) {
 		if len(r.Destinations) > 0 {
 			list = append(list, r)
 		}
-		if len(r.Destinations) > 0 && r.sparesHost() && len(f.hostPorts) > 0 && (r.Protocol == "tcp" || r.Protocol == "all") {
-			list = append(list, Rule{Protocol: "tcp", Destinations: r.Destinations, Ports: f.hostPorts, Log: r.Log})
-		}
+		list = append(list, f.router.rules(r)...)
 	}
 	return list, nil
 }
 
 // meaning is what the digest of rules changes with, beside the rules: how they
 // become expressions. A later daemon takes chains of the same name as they are.
-const meaning = "2"
+const meaning = "3"
 
 func digest(rules []Rule) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v", meaning, rules))
@@ -95,14 +93,11 @@ func (f *firewall) addChain(name string, rules []Rule) error {
 }
 
 func (f *firewall) ruleExprs(r Rule) ([]expr.Any, error) {
-	to, err := f.destinationIn(r.Destinations)
+	to, err := f.destinationOf(r)
 	if err != nil {
 		return nil, err
 	}
-	exprs := slices.Concat(protocolIs(r.Protocol), to)
-	if r.sparesHost() {
-		exprs = slices.Concat(leaves(), exprs)
-	}
+	exprs := slices.Concat(to, protocolIs(r.Protocol))
 	switch r.Protocol {
 	case "tcp", "udp":
 		ports, err := f.portIn(r.Ports)
@@ -119,10 +114,22 @@ func (f *firewall) ruleExprs(r Rule) ([]expr.Any, error) {
 	return append(exprs, accept()...), nil
 }
 
-// leaves matches packets that are not for the host: those have a link to leave
-// by.
-func leaves() []expr.Any {
-	return []expr.Any{&expr.Meta{Key: expr.MetaKeyOIF, Register: 1}, &expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: make([]byte, 4)}}
+// destinationOf matches packets to where a rule allows them.
+func (f *firewall) destinationOf(r Rule) ([]expr.Any, error) {
+	if r.host {
+		return leaves(expr.CmpOpEq), nil
+	}
+	to, err := f.destinationIn(r.Destinations)
+	if err == nil && r.sparesHost() {
+		to = slices.Concat(leaves(expr.CmpOpNeq), to)
+	}
+	return to, err
+}
+
+// leaves compares the link that packets leave by with none, which those for the host
+// have.
+func leaves(op expr.CmpOp) []expr.Any {
+	return []expr.Any{&expr.Meta{Key: expr.MetaKeyOIF, Register: 1}, &expr.Cmp{Op: op, Register: 1, Data: make([]byte, 4)}}
 }
 
 func protocolIs(name string) []expr.Any {
@@ -240,6 +247,28 @@ func (f *firewall) dropQueries() []expr.Any {
 		load(ownHeader+addressAt, 4), equal(f.subnet.Addr().Next().AsSlice()...),
 		load(ownHeader+ipHeader+portAt, 2), equal(0, port),
 	}, drop())
+}
+
+// dropResets are the rules that drop the answers to connections to the router at the
+// host's address in this network while the daemon does not listen: clients try again
+// some seconds later.
+func (f *firewall) dropResets() (rules [][]expr.Any) {
+	const sourceAt, portAt, sequenceAt, flagsAt, resetAck = 12, 0, 4, 13, 0x14
+	for _, at := range f.router.at {
+		if at.Addr() != f.subnet.Addr().Next() {
+			continue
+		}
+		load := func(base expr.PayloadBase, offset, length uint32) expr.Any {
+			return &expr.Payload{DestRegister: 1, Base: base, Offset: offset, Len: length}
+		}
+		rules = append(rules, slices.Concat(f.to(), protocolIs("tcp"), []expr.Any{
+			load(expr.PayloadBaseNetworkHeader, sourceAt, 4), equal(at.Addr().AsSlice()...),
+			load(expr.PayloadBaseTransportHeader, portAt, 2), equal(binary.BigEndian.AppendUint16(nil, at.Port())...),
+			load(expr.PayloadBaseTransportHeader, flagsAt, 1), equal(resetAck),
+			load(expr.PayloadBaseTransportHeader, sequenceAt, 4), equal(0, 0, 0, 0), // in an answer to what opens a connection
+		}, drop()))
+	}
+	return rules
 }
 
 // lookUp goes to the chain of the container that sends.

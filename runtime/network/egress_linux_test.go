@@ -82,11 +82,14 @@ func wantReached(t *testing.T, a Attachment, addr string, reached bool) {
 
 func TestEgressRules(t *testing.T) {
 	cfg := testConfig(t, 24)
-	cfg.HostPorts = []uint16{7443}
+	gateway := cfg.Subnet.Addr().Next()
+	cfg.Router = []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:7443"), netip.AddrPortFrom(gateway, 7444), netip.MustParseAddrPort("127.0.0.1:7080")}
 	n := newNetwork(t, cfg)
 	w := newWorld(t, n)
 	a, b := acquire(t, n, "a"), acquire(t, n, "b")
-	serve(t, "", w.host.String()+":7443")
+	for _, listens := range []string{w.host.String() + ":7443", w.host.String() + ":7444", gateway.String() + ":7444"} {
+		serve(t, "", listens)
+	}
 	for _, port := range []int{80, 81, 443} {
 		serve(t, w.netns, w.port(port))
 	}
@@ -107,7 +110,9 @@ func TestEgressRules(t *testing.T) {
 		{"everything, but not containers", []Rule{all}, map[string]bool{
 			w.port(80): true, w.host.String() + ":7080": false, b.Address.String() + ":80": false, a.Gateway.String() + ":7080": false,
 		}},
-		{"the router", []Rule{all}, map[string]bool{w.host.String() + ":7443": true}},
+		{"the router", []Rule{all}, map[string]bool{w.host.String() + ":7443": true, gateway.String() + ":7444": true, w.host.String() + ":7444": false}},
+		{"the router, with other public networks", []Rule{rule(t, "tcp", "9.0.0.0/8", "")}, map[string]bool{w.host.String() + ":7443": true, gateway.String() + ":7444": true}},
+		{"not the router, with private networks", []Rule{rule(t, "tcp", "10.0.0.0/8", "")}, map[string]bool{w.host.String() + ":7443": false, gateway.String() + ":7444": false}},
 		{"not the router", []Rule{rule(t, "tcp", w.addr.String(), "")}, map[string]bool{w.host.String() + ":7443": false}},
 		{"ports of the host", []Rule{rule(t, "tcp", "198.18.0.0/15", "7080")}, map[string]bool{w.host.String() + ":7080": true}},
 		{"the host", []Rule{rule(t, "all", w.host.String(), "")}, map[string]bool{w.host.String() + ":7080": true}},

@@ -30,11 +30,11 @@ const unread = "?"
 // firewall is the nftables table: static chains, the map, and one chain for
 // each distinct list of rules.
 type firewall struct {
-	table     *nftables.Table
-	links     string
-	subnet    netip.Prefix
-	hostPorts []PortRange
-	names     bool // the host's address answers names
+	table  *nftables.Table
+	links  string
+	subnet netip.Prefix
+	router router
+	names  bool // the host's address answers names
 
 	answerTime time.Duration
 
@@ -55,12 +55,8 @@ type firewall struct {
 func newFirewall(cfg Config) (*firewall, error) {
 	f := &firewall{
 		table: &nftables.Table{Name: cfg.Table, Family: nftables.TableFamilyIPv4},
-		links: cfg.LinkPrefix, subnet: cfg.Subnet, names: cfg.Names, buffer: netlinkBuffer, answerTime: answerTime,
+		links: cfg.LinkPrefix, subnet: cfg.Subnet, router: newRouter(cfg.Router), names: cfg.Names, buffer: netlinkBuffer, answerTime: answerTime,
 	}
-	for _, p := range cfg.HostPorts {
-		f.hostPorts = append(f.hostPorts, PortRange{p, p})
-	}
-	f.hostPorts = mergePorts(f.hostPorts)
 	if err := f.connect(); err != nil {
 		return nil, err
 	}
@@ -246,6 +242,7 @@ func (f *firewall) staticChains() []staticChain {
 		toHost = slices.Concat(decide[:1], f.asksNames(), decide[1:])
 		fromHost = [][]expr.Any{f.dropQueries()}
 	}
+	fromHost = append(fromHost, f.dropResets()...)
 	return []staticChain{
 		// A container may send from its own address only.
 		{base("antispoof", filter, nftables.ChainHookPrerouting, nftables.ChainPriorityRaw), [][]expr.Any{

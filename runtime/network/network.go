@@ -34,10 +34,10 @@ type Config struct {
 	// LinkPrefix starts the name of every link on the host, "" is "cup". At most
 	// nine characters. No other link of the host may start with it.
 	LinkPrefix string
-	// HostPorts are TCP ports of the host that are open to those who may reach
-	// the network that its address is in: the router's, whose apps are found by
-	// that address.
-	HostPorts []uint16
+	// Router is where the host's router listens: at 0.0.0.0 it is each of the host's
+	// addresses. Apps' routes are public, so it is open by TCP to those who may reach
+	// public networks, or the network that its address is in.
+	Router []netip.AddrPort
 	// Names opens port 53 of the host's address to all containers, whatever their
 	// rules: there they find each other.
 	Names bool

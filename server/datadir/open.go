@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"time"
 
@@ -129,11 +130,11 @@ func (d *Dir) Containers(kind container.Kind, groups []container.Group) (*contai
 // Files opens the small files of containers.
 func (d *Dir) Files() (*files.Store, error) { return files.New(files.Config{Dir: d.Path("memory")}) }
 
-// Network opens the containers' network. hostPorts are those of this machine
-// that containers may connect to.
-func (d *Dir) Network(hostPorts ...uint16) (*network.Network, error) {
+// Network opens the containers' network. routers are where this machine's router
+// listens, to which containers may connect.
+func (d *Dir) Network(routers ...netip.AddrPort) (*network.Network, error) {
 	n := d.Owner()
-	return network.New(network.Config{Dir: d.Path("netns"), Table: n.Table, LinkPrefix: n.LinkPrefix, Subnet: n.Subnet, HostPorts: hostPorts, Names: true, Log: d.log})
+	return network.New(network.Config{Dir: d.Path("netns"), Table: n.Table, LinkPrefix: n.LinkPrefix, Subnet: n.Subnet, Router: routers, Names: true, Log: d.log})
 }
 
 // SharedUsers are the same for all containers, and claim nothing of the machine.

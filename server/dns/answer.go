@@ -86,7 +86,7 @@ func failed(query []byte) []byte {
 
 // zone is the internal domain that a name is, or is in, or the name itself.
 func (t *Table) zone(name string) (string, bool) {
-	if t.Names[name] {
+	if t.Names[name] || t.isLocalhost(name) {
 		return name, true
 	}
 	for _, z := range t.Zones {
@@ -97,11 +97,19 @@ func (t *Table) zone(name string) (string, bool) {
 	return "", false
 }
 
+// isLocalhost reports whether a name is this machine's below localhost.
+func (t *Table) isLocalhost(name string) bool {
+	return t.localhost.IsValid() && strings.HasSuffix(name, ".localhost")
+}
+
 // lookUp returns the hosts of a name, or the one that its first label is the
 // index of.
 func (t *Table) lookUp(name string) []Host {
 	if hosts := t.Hosts[name]; len(hosts) > 0 {
 		return hosts
+	}
+	if t.isLocalhost(name) {
+		return []Host{{Address: t.localhost}}
 	}
 	label, rest, _ := strings.Cut(name, ".")
 	index, err := strconv.Atoi(label)

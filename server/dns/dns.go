@@ -25,6 +25,8 @@ type Table struct {
 	Zones []string          // internal domains: queries for names in them are never forwarded
 	Hosts map[string][]Host // by name; a name without any does not exist
 	Names map[string]bool   // names outside the zones that are never forwarded
+
+	localhost netip.Addr // what names below localhost resolve to; the zero Addr: they are names like others
 }
 
 // Host is an instance of an app: <index>.<name> is it alone.
@@ -37,6 +39,9 @@ type Host struct {
 type Config struct {
 	Address netip.AddrPort
 	Clients netip.Prefix // all others get no answer
+	// Localhost resolves the names below localhost to Address, where this machine is
+	// for a container: 127.0.0.1 is the container itself.
+	Localhost bool
 	// Resolvers are asked in turn for what is not in the table; nil reads
 	// /etc/resolv.conf, whenever it has changed.
 	Resolvers func() []netip.AddrPort
@@ -71,7 +76,7 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("listen for questions: %w", err), udp.Close())
 	}
 	s := &Server{cfg: cfg, udp: udp, tcp: tcp, busy: limiter{by: map[netip.Addr]int{}}}
-	s.table.Store(&Table{})
+	s.Set(Table{})
 	return s, nil
 }
 
@@ -79,7 +84,12 @@ func Listen(cfg Config) (*Server, error) {
 func (s *Server) Address() netip.AddrPort { return s.udp.LocalAddr().(*net.UDPAddr).AddrPort() }
 
 // Set replaces the table, which must not change afterwards.
-func (s *Server) Set(t Table) { s.table.Store(&t) }
+func (s *Server) Set(t Table) {
+	if s.cfg.Localhost {
+		t.localhost = s.cfg.Address.Addr()
+	}
+	s.table.Store(&t)
+}
 
 // Close takes no more questions. Run closes too.
 func (s *Server) Close() error { return errors.Join(s.udp.Close(), s.tcp.Close()) }

@@ -22,7 +22,7 @@ var back = Table{Zones: []string{"apps.internal"}, Hosts: map[string][]Host{
 	"back.apps.internal": {{netip.MustParseAddr("10.9.0.2"), 0}, {netip.MustParseAddr("10.9.0.3"), 1}},
 	"idle.apps.internal": nil,
 	"nats.example.com":   {{netip.MustParseAddr("10.9.0.4"), 0}},
-}, Names: map[string]bool{"nats.example.com": true, "none.example.com": true}}
+}, Names: map[string]bool{"nats.example.com": true, "none.example.com": true}, localhost: netip.MustParseAddr("10.9.0.1")}
 
 func ask(t testing.TB, name string, kind dnsmessage.Type, size uint16) []byte {
 	t.Helper()
@@ -84,6 +84,9 @@ func TestAnswers(t *testing.T) {
 		{"none.example.com", dnsmessage.TypeA, "Success"},
 		{"x.none.example.com", dnsmessage.TypeA, ""},
 		{"example.com", dnsmessage.TypeA, ""},
+		{"API.localhost", dnsmessage.TypeA, "Success 10.9.0.1"},
+		{"a.b.localhost", dnsmessage.TypeAAAA, "Success"},
+		{"localhost", dnsmessage.TypeA, ""},
 	} {
 		reply, ours := answer(ask(t, c.name, c.kind, 0), &back, overUDP)
 		if !ours || c.want == "" {

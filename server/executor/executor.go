@@ -8,7 +8,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"strconv"
 	"sync"
 
 	"cupola/rootfs"
@@ -55,8 +54,9 @@ type Executor struct {
 	Containers *container.Engine
 	Files      *files.Store
 	Network    *network.Network
-	Names      *dns.Server         // nil where another program has the port
-	Logs       *loggregator.Stream // of apps
+	Inside     map[string]net.Listener // of the router in the containers' network, by the flags of those outside
+	Names      *dns.Server             // nil where another program has the port
+	Logs       *loggregator.Stream     // of apps
 	Identities *identity.Authority
 	Users      cell.Users // of the host, for each container
 	Cell       *cell.Cell
@@ -124,13 +124,15 @@ func (e *Executor) OpenContainers(context.Context) (err error) {
 }
 
 // OpenNetwork opens the containers' network and internal DNS.
-func (e *Executor) OpenNetwork(context.Context) (err error) {
+func (e *Executor) OpenNetwork(ctx context.Context) (err error) {
 	if e.None {
 		return nil
 	}
-	if e.Network, err = e.Dir.Network(ports(e.HTTP, e.HTTPS)...); err != nil {
+	listens, inside := e.routerListens()
+	if e.Network, err = e.Dir.Network(listens...); err != nil {
 		return err
 	}
+	e.openInside(ctx, inside)
 	e.openNames()
 	return nil
 }
@@ -217,6 +219,9 @@ func (e *Executor) Close() error {
 	if e.Logs != nil {
 		errs = append(errs, e.Logs.Close())
 	}
+	for _, l := range e.Inside {
+		_ = l.Close() // the router has, if it ran
+	}
 	if e.Names != nil {
 		_ = e.Names.Close() // Run has, if it ran
 	}
@@ -240,18 +245,4 @@ func (e *Executor) Teardown() error {
 	r := cleanup.Runtime{Dir: e.Dir, Roots: e.Roots, Volumes: e.Volumes, Containers: e.Containers, Files: e.Files, Network: e.Network, Users: e.Users}
 	e.Network = nil
 	return r.Teardown()
-}
-
-// ports are those of the addresses that have one.
-func ports(addrs ...string) (all []uint16) {
-	for _, a := range addrs {
-		_, port, err := net.SplitHostPort(a)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
-			all = append(all, uint16(n))
-		}
-	}
-	return all
 }

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"net/netip"
+	"strings"
 
 	"cupola/runtime/cell"
 	"cupola/runtime/network"
@@ -15,7 +16,10 @@ const namesPort = 53
 // has the port on all addresses, apps find no internal names.
 func (e *Executor) openNames() {
 	subnet := e.Dir.Owner().Subnet
-	s, err := dns.Listen(dns.Config{Address: netip.AddrPortFrom(subnet.Addr().Next(), namesPort), Clients: subnet, Log: e.Log})
+	s, err := dns.Listen(dns.Config{
+		Address: netip.AddrPortFrom(subnet.Addr().Next(), namesPort), Clients: subnet, Log: e.Log,
+		Localhost: e.Domain == "localhost" || strings.HasSuffix(e.Domain, ".localhost"),
+	})
 	if err != nil {
 		e.Log.Error("internal names of apps do not resolve: let the other program listen on its own addresses only", "err", err)
 		return

@@ -146,10 +146,15 @@ func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 	guard := func(l net.Listener, c *tls.Config, d router.Direct) net.Listener {
 		return f.Router.Ahead(router.Guard(l, c, f.gate), d)
 	}
-	f.bound, f.http = bound, []net.Listener{guard(bound.Plain, nil, handlers.Direct())}
+	f.bound = bound
 	secure := f.certs.TLS(certs.Callers{Guards: f.Router.Guards, May: func(name string) bool { return strings.EqualFold(name, x.AutoscalerHost()) }, Authorities: x.Identities.Certificate})
-	if bound.Secure != nil {
-		f.http = append(f.http, guard(bound.Secure, secure, handlers.Direct()))
+	for _, l := range []struct {
+		net.Listener
+		tls *tls.Config
+	}{{bound.Plain, nil}, {bound.Secure, secure}, {x.Inside["http"], nil}, {x.Inside["https"], secure}} {
+		if l.Listener != nil {
+			f.http = append(f.http, guard(l.Listener, l.tls, handlers.Direct()))
+		}
 	}
 	f.front = front.NewServer(handlers.Handler(), f.endPolls, x.Log)
 	for i, s := range x.SegmentListeners() {

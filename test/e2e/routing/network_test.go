@@ -24,6 +24,7 @@ func TestNetworkPolicies(t *testing.T) {
 	d.PushProbe("front")
 	d.PushProbe("back")
 	before := d.Running("front", "web", 1)[0]
+	routesAreReached(d)
 	namesFollow(d)
 	policiesHold(d)
 	groupsHold(d)
@@ -44,6 +45,34 @@ func looksUp(d *e2e.Daemon, name string, want ...string) {
 		}
 		return fmt.Sprintf("%s: got %q, %v; want %v", name, said, err, want)
 	})
+}
+
+// routesAreReached has front use the route of back, also while the daemon is killed, and
+// not once it may reach no network.
+func routesAreReached(d *e2e.Daemon) {
+	d.T.Helper()
+	_, port, _ := net.SplitHostPort(d.Addr)
+	fetched := func() (string, error) {
+		_, said, err := d.Get("front.localhost", "/fetch?url=http://back.localhost:"+port+"/")
+		return said, err
+	}
+	if said, err := fetched(); said != "200 ready\n" {
+		d.T.Errorf("front got %q, %v by the route of back; want ready", said, err)
+	}
+	front := d.Running("front", "web", 1)[0].Host
+	d.Kill()
+	said := make(chan string, 1)
+	go func() { said <- answerOf("http://" + front + ":8080/fetch?url=http://back.localhost:" + port + "/") }()
+	d.Start()
+	if got := <-said; strings.Contains(got, "refused") { // it waits five seconds, which may be too short
+		d.T.Errorf("who asked for a route while there was no daemon got %q; want the answer when there is", got)
+	}
+	var groups struct{ Resources []struct{ GUID string } }
+	d.API("GET", "/v3/security_groups?names=public_networks", nil, &groups)
+	for _, allowed := range []bool{false, true} {
+		d.API("PATCH", "/v3/security_groups/"+groups.Resources[0].GUID, e2e.Doc{"globally_enabled": e2e.Doc{"running": allowed}}, nil)
+		d.SoonReaches("front", "back.localhost:"+port, allowed)
+	}
 }
 
 // namesFollow maps the internal route, scales what it leads to, and kills the
@@ -91,8 +120,10 @@ func namesFollow(d *e2e.Daemon) {
 }
 
 // lookUpFrom asks front at its own address.
-func lookUpFrom(host, name string) string {
-	res, err := http.Get("http://" + host + ":8080/lookup?name=" + name)
+func lookUpFrom(host, name string) string { return answerOf("http://" + host + ":8080/lookup?name=" + name) }
+
+func answerOf(url string) string {
+	res, err := http.Get(url)
 	if err != nil {
 		return err.Error()
 	}

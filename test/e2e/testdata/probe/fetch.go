@@ -41,5 +41,8 @@ func fetch(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, err)
 		return
 	}
-	fmt.Fprintf(w, "%s: %d %s", res.TLS.PeerCertificates[0].Subject.CommonName, res.StatusCode, body)
+	if res.TLS != nil {
+		fmt.Fprintf(w, "%s: ", res.TLS.PeerCertificates[0].Subject.CommonName)
+	}
+	fmt.Fprintf(w, "%d %s", res.StatusCode, body)
 }
