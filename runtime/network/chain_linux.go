@@ -210,8 +210,11 @@ func (f *firewall) notTo() []expr.Any {
 }
 
 // answers matches packets of connections that were allowed.
-func answers() []expr.Any {
-	states := binaryutil.NativeEndian.PutUint32(expr.CtStateBitESTABLISHED | expr.CtStateBitRELATED)
+func answers() []expr.Any { return stateIn(expr.CtStateBitESTABLISHED | expr.CtStateBitRELATED) }
+
+// stateIn matches packets whose connection is in one of the states.
+func stateIn(bits uint32) []expr.Any {
+	states := binaryutil.NativeEndian.PutUint32(bits)
 	zero := make([]byte, 4)
 	return []expr.Any{
 		&expr.Ct{Register: 1, Key: expr.CtKeySTATE},
@@ -251,7 +254,8 @@ func (f *firewall) dropQueries() []expr.Any {
 
 // dropResets are the rules that drop the answers to connections to the router at the
 // host's address in this network while the daemon does not listen: clients try again
-// some seconds later.
+// some seconds later. A connection that was refused is no established one: its answer is
+// related to it.
 func (f *firewall) dropResets() (rules [][]expr.Any) {
 	const sourceAt, portAt, sequenceAt, flagsAt, resetAck = 12, 0, 4, 13, 0x14
 	for _, at := range f.router.at {
@@ -261,7 +265,7 @@ func (f *firewall) dropResets() (rules [][]expr.Any) {
 		load := func(base expr.PayloadBase, offset, length uint32) expr.Any {
 			return &expr.Payload{DestRegister: 1, Base: base, Offset: offset, Len: length}
 		}
-		rules = append(rules, slices.Concat(f.to(), protocolIs("tcp"), []expr.Any{
+		rules = append(rules, slices.Concat(f.to(), protocolIs("tcp"), stateIn(expr.CtStateBitESTABLISHED), []expr.Any{
 			load(expr.PayloadBaseNetworkHeader, sourceAt, 4), equal(at.Addr().AsSlice()...),
 			load(expr.PayloadBaseTransportHeader, portAt, 2), equal(binary.BigEndian.AppendUint16(nil, at.Port())...),
 			load(expr.PayloadBaseTransportHeader, flagsAt, 1), equal(resetAck),

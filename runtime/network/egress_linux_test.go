@@ -83,7 +83,7 @@ func wantReached(t *testing.T, a Attachment, addr string, reached bool) {
 func TestEgressRules(t *testing.T) {
 	cfg := testConfig(t, 24)
 	gateway := cfg.Subnet.Addr().Next()
-	cfg.Router = []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:7443"), netip.AddrPortFrom(gateway, 7444), netip.MustParseAddrPort("127.0.0.1:7080")}
+	cfg.Router = []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:7443"), netip.AddrPortFrom(gateway, 7444), netip.AddrPortFrom(gateway, 7445), netip.MustParseAddrPort("127.0.0.1:7080")}
 	n := newNetwork(t, cfg)
 	w := newWorld(t, n)
 	a, b := acquire(t, n, "a"), acquire(t, n, "b")
@@ -122,6 +122,10 @@ func TestEgressRules(t *testing.T) {
 		for addr, reached := range c.reached {
 			t.Run(c.name+" "+addr, func(t *testing.T) { wantReached(t, a, addr, reached) })
 		}
+	}
+	set(t, n, a.allow(all))
+	if _, err := dialFrom(t, a, gateway.String()+":7445"); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v from a router that does not listen; want no answer", err)
 	}
 }
 

@@ -120,7 +120,9 @@ func namesFollow(d *e2e.Daemon) {
 }
 
 // lookUpFrom asks front at its own address.
-func lookUpFrom(host, name string) string { return answerOf("http://" + host + ":8080/lookup?name=" + name) }
+func lookUpFrom(host, name string) string {
+	return answerOf("http://" + host + ":8080/lookup?name=" + name)
+}
 
 func answerOf(url string) string {
 	res, err := http.Get(url)
