@@ -174,7 +174,11 @@ func (c *credentialsCmd) director(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	printExports(e, [][2]string{{"BOSH_ENVIRONMENT", url}, {"BOSH_CA_CERT", filepath.Join(c.DataDir, "ca.pem")}, {"BOSH_CLIENT", "admin"}, {"BOSH_CLIENT_SECRET", password}})
+	dataDir, err := filepath.Abs(c.DataDir)
+	if err != nil {
+		return err
+	}
+	printExports(e, [][2]string{{"BOSH_ENVIRONMENT", url}, {"BOSH_CA_CERT", filepath.Join(dataDir, "ca.pem")}, {"BOSH_CLIENT", "admin"}, {"BOSH_CLIENT_SECRET", password}})
 	return nil
 }
 
