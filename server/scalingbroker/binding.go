@@ -3,6 +3,7 @@ package scalingbroker
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 var (
-	errNoApp      = &refusal{http.StatusUnprocessableEntity, "RequiresApp", "This service supports generation of credentials through binding an application only."}
+	errNoApp      = &refusal{http.StatusBadRequest, "RequiresApp", "error: service must be bound to an application; Please provide a GUID of an app!"}
 	errNoBinding  = &refusal{status: http.StatusNotFound, text: "binding does not exist"}
 	errOtherBound = &refusal{status: http.StatusConflict, text: "error: an autoscaler service instance is already bound to the application and multiple bindings are not supported"}
 )
@@ -23,9 +24,6 @@ func (b *broker) bind(r *http.Request) (a answer, err error) {
 	q, err := decode(r)
 	if err != nil {
 		return a, err
-	}
-	if q.app() == "" {
-		return a, errNoApp
 	}
 	a.status = http.StatusCreated
 	err = b.in(r, func(c *control.Session) error {
@@ -55,24 +53,50 @@ func (b *broker) add(c *control.Session, r *http.Request, q request) (*cf.Scalin
 	if err != nil || i == nil {
 		return nil, control.OrElse(err, errNoInstance)
 	}
-	policy, certificate, err := q.bindingParameters(c.Tx.Now)
+	p, err := q.bindingParameters(c.Tx.Now)
 	if err != nil {
 		return nil, err
 	}
-	if err := release(c.Tx, q.app(), i); err != nil {
+	app, err := appOf(c.Tx, q, p, i)
+	if err != nil {
 		return nil, err
 	}
-	n := &cf.ScalingBinding{Resource: cf.Resource{GUID: r.PathValue("binding")}, InstanceGUID: i.GUID, AppGUID: q.app(), Request: q.text()}
-	if !certificate {
+	if err := release(c.Tx, app, i); err != nil {
+		return nil, err
+	}
+	n := &cf.ScalingBinding{Resource: cf.Resource{GUID: r.PathValue("binding")}, InstanceGUID: i.GUID, AppGUID: app, Request: q.text()}
+	if p.Credential != certificateCredential {
 		n.Password = rand.Text()
 	}
 	if err := store.ScalingBindings.Insert(c.Tx, n); err != nil {
 		return nil, err
 	}
-	if policy != "" {
-		return n, set(c, n.AppGUID, policy)
+	if p.Known != "" {
+		return n, set(c, n.AppGUID, p.Known)
 	}
 	return n, replace(c, n.AppGUID, "", i.DefaultPolicy)
+}
+
+// appOf is the app that a binding is of: the one that is bound, or of a service key the one that its parameters name, in the space of
+// the service instance.
+func appOf(tx *store.Tx, q request, p autoscaling.Parameters, i *cf.ScalingInstance) (string, error) {
+	switch {
+	case q.app() != "" && p.AppGUID != "":
+		return "", &refusal{status: http.StatusBadRequest, text: "error: app GUID provided in both, binding resource and binding configuration:\n\tfrom binding-request: " + p.AppGUID}
+	case q.app() != "":
+		return q.app(), nil
+	case p.AppGUID == "":
+		return "", errNoApp
+	}
+	instance, err := store.ServiceInstances.Get(tx, i.GUID)
+	if err != nil {
+		return "", err
+	}
+	app, err := store.Apps.Find(tx, p.AppGUID)
+	if err == nil && (app == nil || app.SpaceGUID != instance.SpaceGUID) {
+		err = &refusal{http.StatusUnprocessableEntity, "AppNotInSpace", fmt.Sprintf("app %s not found in space %s", p.AppGUID, instance.SpaceGUID)}
+	}
+	return p.AppGUID, err
 }
 
 // release ends the binding that an app has with an instance. One with another instance is refused,

@@ -191,6 +191,47 @@ func (w *world) insert(guid string) {
 	}
 }
 
+// TestKeys makes service keys, which name their app.
+func TestKeys(t *testing.T) {
+	w := newWorld(t)
+	const at, app, other = "/v2/service_instances/i", "8d0cee08-23ad-4813-a779-ad8118ea0b91", "8d0cee08-23ad-4813-a779-ad8118ea0b92"
+	w.ask("PUT", at, `, "parameters": {"default_policy": {"schema-version": "0.1", `+policy("4")[1:]+`}`, 201)
+	w.insert("i")
+	err := w.Store.Write(t.Context(), func(tx *store.Tx) error {
+		if err := store.Spaces.Insert(tx, &cf.Space{Resource: cf.Resource{GUID: "elsewhere"}, Name: "elsewhere", OrgGUID: "org"}); err != nil {
+			return err
+		}
+		if err := store.Apps.Insert(tx, &cf.App{Resource: cf.Resource{GUID: app}, Name: "three", SpaceGUID: "space", State: cf.Stopped}); err != nil {
+			return err
+		}
+		return store.Apps.Insert(tx, &cf.App{Resource: cf.Resource{GUID: other}, Name: "four", SpaceGUID: "elsewhere", State: cf.Stopped})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(guid string) string {
+		return `, "parameters": {"schema-version": "0.1", "configuration": {"app_guid": "` + guid + `"}}`
+	}
+	key := w.ask("PUT", at+"/service_bindings/k", named(app), 201)["credentials"].(object)["custom_metrics"].(object)
+	if key["username"] != "k" || key["password"] == "" {
+		t.Errorf("got the credentials %v", key)
+	}
+	w.ask("PUT", at+"/service_bindings/k", named(app), 200)
+	w.has(app, 4)
+	w.ask("PUT", at+"/service_bindings/k2", `, "parameters": {"schema-version": "0.1", "configuration": {"app_guid": "`+app+`"}, `+policy("9")[1:], 201)
+	w.has(app, 9)
+	for _, guid := range []string{other, "8d0cee08-23ad-4813-a779-ad8118ea0b93"} {
+		if got := w.ask("PUT", at+"/service_bindings/k3", named(guid), 422); got["error"] != "AppNotInSpace" || got["description"] != "app "+guid+" not found in space space" {
+			t.Errorf("%s: got %v; want an app of another space refused", guid, got)
+		}
+	}
+	if got := w.ask("PUT", at+"/service_bindings/k3", `, "app_guid": "one"`+named(app), 400); !strings.HasPrefix(got["description"].(string), "error: app GUID provided in both, binding resource and binding configuration") {
+		t.Errorf("got %v", got)
+	}
+	w.ask("DELETE", at+"/service_bindings/k2", "", 200)
+	w.has(app, 0)
+}
+
 func TestRefusals(t *testing.T) {
 	w := newWorld(t)
 	const at = "/v2/service_instances/i"
@@ -203,7 +244,7 @@ func TestRefusals(t *testing.T) {
 		status     int
 		want       string
 	}{
-		"a key":                {at + "/service_bindings/k", "", 422, "binding an application only"},
+		"a key":                {at + "/service_bindings/k", "", 400, "error: service must be bound to an application; Please provide a GUID of an app!"},
 		"no such instance":     {"/v2/service_instances/x/service_bindings/k", `, "app_guid": "one"`, 404, "instance does not exist"},
 		"bound to another":     {at + "/service_bindings/k", `, "app_guid": "two"`, 409, "multiple bindings are not supported"},
 		"a type of credential": {at + "/service_bindings/k", `, "app_guid": "one", "parameters": {"credential-type": "x"}`, 400, `credential-type must be one of the following: \\\"x509\\\", \\\"binding-secret\\\"`},

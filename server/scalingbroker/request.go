@@ -89,27 +89,23 @@ const (
 	certificateCredential = "x509"
 )
 
-// bindingParameters are those of a binding: a policy, "" for none, and whether its app submits
-// metrics by its certificate alone.
-func (q request) bindingParameters(now time.Time) (policy string, certificate bool, err error) {
+// bindingParameters are those of a binding. Other than with App Autoscaler, one without a policy may have a type of credentials alone.
+func (q request) bindingParameters(now time.Time) (p autoscaling.Parameters, err error) {
 	f, err := q.fields()
-	if err != nil {
-		return "", false, err
+	if err != nil || len(f) == 0 {
+		return p, err
 	}
-	if text, given := f["credential-type"]; given {
-		kind := secretCredential
-		if json.Unmarshal(text, &kind) != nil || kind != secretCredential && kind != certificateCredential {
-			return "", false, invalid(autoscaling.Violations{{Context: "(root).credential-type", Description: `credential-type must be one of the following: "x509", "binding-secret"`}})
+	if text, given := f["credential-type"]; given && len(f) == 1 {
+		if json.Unmarshal(text, &p.Credential) != nil || p.Credential != secretCredential && p.Credential != certificateCredential {
+			return p, invalid(autoscaling.Violations{{Context: "(root).credential-type", Description: `credential-type must be one of the following: "x509", "binding-secret"`}})
 		}
-		certificate = kind == certificateCredential
-		delete(f, "credential-type")
+		return p, nil
 	}
-	text, err := json.Marshal(f)
-	if err != nil {
-		return "", false, err
+	p, err = autoscaling.ParseParameters(q.Parameters, now)
+	if wrong, ok := errors.AsType[autoscaling.Violations](err); ok {
+		return p, invalid(wrong)
 	}
-	policy, err = parse(text, now)
-	return policy, certificate, err
+	return p, err
 }
 
 // parse reads a policy; "" is none.

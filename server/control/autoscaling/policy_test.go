@@ -52,6 +52,10 @@ func TestPolicies(t *testing.T) {
 		"who submits":              {configured(`{"custom_metrics": {"metric_submission_strategy": {"allow_from": "bound_app"}}}`), ""},
 		"a strategy":               {configured(`{"custom_metrics": {"metric_submission_strategy": {"allow_from": "any"}}}`), `(root).configuration.custom_metrics.metric_submission_strategy.allow_from: configuration.custom_metrics.metric_submission_strategy.allow_from must be one of the following: "bound_app", "same_app"`},
 		"no strategy":              {configured(`{"custom_metrics": {}}`), "(root).configuration.custom_metrics: metric_submission_strategy is required"},
+		"an app of a policy":       {configured(`{"app_guid": "8d0cee08-23ad-4813-a779-ad8118ea0b91"}`), "(root).configuration.app_guid: Must not validate the schema (not)"},
+		"another version":          {`{"schema-version": "0.9", "instance_min_count": 1, "instance_max_count": 4, "scaling_rules": []}`, "(root).schema-version: Invalid type. Expected: null, given: string"},
+		"a type of credentials":    {`{"credential-type": "none", "instance_min_count": 1, "instance_max_count": 4, "scaling_rules": []}`, `(root).credential-type: credential-type must be one of the following: "x509", "binding-secret"`},
+		"a window":                 {policyWith("stats_window_secs", `"60"`), "(root).scaling_rules.0.stats_window_secs: Invalid type. Expected: integer, given: string"},
 		"too many rules":           {`{"instance_min_count": 1, "instance_max_count": 4, "scaling_rules": [` + strings.Repeat(rule+",", 50) + rule + `]}`, "(root).scaling_rules: Array must have at most 50 items"},
 		"a time zone":              {strings.ReplaceAll(recurring(), "Europe/Berlin", "Mars"), "(root).schedules.timezone: schedules.timezone must be the name of a time zone, like Europe/Berlin or UTC"},
 		"days of both kinds":       {recurring(`{"start_time": "08:00", "end_time": "18:00", "days_of_week": [1], "days_of_month": [1], ` + limits + `}`), "(root).schedules.recurring_schedule.0: Must validate one and only one schema (oneOf): either days_of_week or days_of_month"},
@@ -74,6 +78,46 @@ func TestPolicies(t *testing.T) {
 				t.Errorf("got %v; want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestVersion reads what the newer format has, and what it refuses.
+func TestVersion(t *testing.T) {
+	const guid = "8d0cee08-23ad-4813-a779-ad8118ea0b91"
+	of := func(more string) string {
+		return `{"schema-version": "0.1", "instance_min_count": 1, "instance_max_count": 4, "scaling_rules": [{"metric_type": "cpu", "threshold": 50, "operator": ">", "adjustment": "+1", "stats_window_secs": 60}]` + more + `}`
+	}
+	const rules = `"instance_max_count":4,"instance_min_count":1,"scaling_rules":[{"adjustment":"+1","metric_type":"cpu","operator":"\u003e","threshold":50}]}`
+	for text, want := range map[string]Parameters{
+		of(``): {Known: `{` + rules},
+		of(`, "credential-type": "x509", "configuration": {"app_guid": "` + guid + `"}`):                        {Known: `{` + rules, AppGUID: guid, Credential: "x509"},
+		of(`, "configuration": {"custom_metrics": {"metric_submission_strategy": {"allow_from": "same_app"}}}`): {Known: `{"configuration":{"custom_metrics":{"metric_submission_strategy":{"allow_from":"same_app"}}},` + rules},
+		`{"schema-version": "0.1", "configuration": {"app_guid": "` + guid + `"}}`:                              {AppGUID: guid},
+	} {
+		p, err := ParseParameters([]byte(text), now)
+		if hasPolicy := p.Policy != nil; err != nil || hasPolicy != (want.Known != "") {
+			t.Errorf("%s: got %+v, %v", text, p, err)
+		}
+		if p.Policy = nil; p != want {
+			t.Errorf("%s: got %+v; want %+v", text, p, want)
+		}
+	}
+	for text, want := range map[string]string{
+		of(`, "more": 1`):                                          "Additional property more is not allowed",
+		of(`, "configuration": {}`):                                "Must validate at least one schema (anyOf): custom_metrics or app_guid is required",
+		of(`, "configuration": {"app_guid": "x"}`):                 `Does not match pattern '(\d|[a-f]){8}-(\d|[a-f]){4}-(\d|[a-f]){4}-(\d|[a-f]){4}-(\d|[a-f]){12}'`,
+		of(`, "configuration": {"custom_metrics": {"other": {}}}`): "Additional property other is not allowed",
+		`{"schema-version": "0.1"}`:                                "instance_min_count is required",
+		`{"schema-version": "0.1", "configuration": {"app_guid": "` + guid + `", "x": 1}}`: "Additional property x is not allowed",
+	} {
+		_, err := ParseParameters([]byte(text), now)
+		wrong, _ := errors.AsType[Violations](err)
+		if len(wrong) < 2 || wrong[0] != (Violation{"(root)", "Must validate one and only one schema (oneOf)"}) || wrong[1].Description != want {
+			t.Errorf("%s: got %v; want %q", text, wrong, want)
+		}
+	}
+	if _, _, err := Parse([]byte(`{"schema-version": "0.1", "configuration": {"app_guid": "`+guid+`"}}`), now); fmt.Sprint(err) != "(root): instance_min_count is required" {
+		t.Errorf("got %v; want no policy without rules", err)
 	}
 }
 

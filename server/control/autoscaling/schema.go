@@ -14,25 +14,38 @@ import (
 // its library gojsonschema words them.
 type schema func(found *Violations, at path, v any)
 
-// policySchema is the schema of a policy (App Autoscaler: legacy.schema.json).
+// policySchema is the schema of a policy without a version (App Autoscaler: legacy/schema.json).
 var policySchema = all(
-	object(map[string]schema{
+	object(policyFields(map[string]schema{
+		"schema-version": null,
+		"configuration": all(absent("app_guid"), object(map[string]schema{
+			"custom_metrics": object(map[string]schema{"metric_submission_strategy": strategySchema}, "metric_submission_strategy"),
+		})),
+	}), "instance_min_count", "instance_max_count"),
+	anyOf("scaling_rules", "schedules"))
+
+// policyFields adds the fields that a policy has in each format.
+func policyFields(to map[string]schema) map[string]schema {
+	maps.Copy(to, map[string]schema{
+		"credential-type":    enum("x509", "binding-secret"),
 		"instance_min_count": integer(from(1)),
 		"instance_max_count": integer(),
 		"scaling_rules":      array(ruleSchema),
 		"schedules":          schedulesSchema,
-		"configuration":      configurationSchema,
-	}, "instance_min_count", "instance_max_count"),
-	anyOf("scaling_rules", "schedules"))
+	})
+	return to
+}
 
-var ruleSchema = object(map[string]schema{
+var ruleSchema = all(object(map[string]schema{
+	"stats_window_secs":    integer(),
 	"metric_type":          pattern(`^[a-zA-Z0-9_]+$`),
 	"breach_duration_secs": integer(from(60), to(3600)),
 	"threshold":            integer(),
 	"operator":             enum("<", ">", "<=", ">="),
 	"cool_down_secs":       integer(from(60), to(3600)),
 	"adjustment":           pattern(`^[-+][1-9]+[0-9]*%?$`),
-}, "metric_type", "threshold", "operator", "adjustment")
+}, "metric_type", "threshold", "operator", "adjustment"),
+	without("stats_window_secs")) // of an earlier App Autoscaler; it means nothing
 
 var schedulesSchema = all(
 	object(map[string]schema{
@@ -69,13 +82,7 @@ var dateSchema = object(map[string]schema{
 	"initial_min_instance_count": integer(),
 }, "start_date_time", "end_date_time", "instance_min_count", "instance_max_count")
 
-var configurationSchema = object(map[string]schema{
-	"custom_metrics": object(map[string]schema{
-		"metric_submission_strategy": object(map[string]schema{
-			"allow_from": enum(boundApp, "same_app"),
-		}, "allow_from"),
-	}, "metric_submission_strategy"),
-})
+var strategySchema = object(map[string]schema{"allow_from": enum(boundApp, "same_app")}, "allow_from")
 
 func all(of ...schema) schema {
 	return func(found *Violations, at path, v any) {
@@ -105,6 +112,47 @@ func object(fields map[string]schema, required ...string) schema {
 				fields[name](found, at.at(name), value)
 			}
 		}
+	}
+}
+
+// closed is an object that has no other fields.
+func closed(fields map[string]schema, required ...string) schema {
+	open := object(fields, required...)
+	return func(found *Violations, at path, v any) {
+		if o, ok := v.(map[string]any); ok {
+			for _, name := range slices.Sorted(maps.Keys(o)) {
+				if fields[name] == nil {
+					found.add(at, "Additional property %s is not allowed", name)
+				}
+			}
+		}
+		open(found, at, v)
+	}
+}
+
+// absent demands that a field is not there.
+func absent(name string) schema {
+	return func(found *Violations, at path, v any) {
+		if o, ok := v.(map[string]any); ok {
+			if _, has := o[name]; has {
+				found.add(at.at(name), "Must not validate the schema (not)")
+			}
+		}
+	}
+}
+
+// without deletes a field, which was looked at.
+func without(name string) schema {
+	return func(_ *Violations, _ path, v any) {
+		if o, ok := v.(map[string]any); ok {
+			delete(o, name)
+		}
+	}
+}
+
+func null(found *Violations, at path, v any) {
+	if v != nil {
+		wrongType(found, at, "null", v)
 	}
 }
 

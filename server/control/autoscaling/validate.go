@@ -39,10 +39,19 @@ func (p path) at(name any) path { return path(fmt.Sprintf("%s.%v", p, name)) }
 // maxParts bounds the rules of a policy, and its schedules of each kind.
 const maxParts = 50
 
-// Parse reads a policy, and returns it also as JSON without what it does not know: what that is
+// Parse reads a policy, of either format, and returns it also as JSON without what it does not know: what that is
 // accepted from is accepted again. Its error is Violations. now is the time that dates are compared
 // with.
-func Parse(text []byte, now time.Time) (p *Policy, known string, err error) {
+func Parse(text []byte, now time.Time) (policy *Policy, known string, err error) {
+	p, err := ParseParameters(text, now)
+	if err == nil && p.Policy == nil {
+		return nil, "", Violations{{string(root), "instance_min_count is required"}}
+	}
+	return p.Policy, p.Known, err
+}
+
+// ParseParameters reads parameters of a binding, as Parse does.
+func ParseParameters(text []byte, now time.Time) (p Parameters, err error) {
 	var found Violations
 	var value any
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -53,22 +62,27 @@ func Parse(text []byte, now time.Time) (p *Policy, known string, err error) {
 	}
 	if err != nil {
 		found.add(root, "%s", err)
-		return nil, "", found
+		return p, found
 	}
-	if policySchema(&found, root, value); len(found) > 0 {
-		return nil, "", found
+	if validate(&found, value); len(found) > 0 {
+		return p, found
 	}
-	kept, err := json.Marshal(value)
+	o, _ := value.(map[string]any) // or validate had found it
+	if p = take(o); len(o) == 0 {
+		return p, nil
+	}
+	kept, err := json.Marshal(o)
 	if err != nil {
-		return nil, "", err
+		return p, err
 	}
-	if p, err = stored(string(kept)); err != nil {
-		return nil, "", err
+	p.Known = string(kept)
+	if p.Policy, err = stored(p.Known); err != nil {
+		return p, err
 	}
-	if p.check(&found, now); len(found) > 0 {
-		return nil, "", found
+	if p.Policy.check(&found, now); len(found) > 0 {
+		return Parameters{}, found
 	}
-	return p, string(kept), nil
+	return p, nil
 }
 
 // check finds what its schema does not say.

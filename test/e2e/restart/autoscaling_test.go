@@ -147,4 +147,16 @@ func TestAutoscalerService(t *testing.T) {
 	if err := d.Client().Call(t.Context(), "GET", "/v1/apps/"+d.App("worker")+"/policy", nil, nil); err == nil {
 		t.Error("the policy outlives the binding")
 	}
+	change("POST", "/v3/service_credential_bindings", e2e.Doc{"type": "key", "name": "key", "relationships": e2e.Doc{"service_instance": e2e.ToOne(scaler)},
+		"parameters": e2e.Doc{"schema-version": "0.1", "configuration": e2e.Doc{"app_guid": d.App("worker")}, "instance_min_count": 1, "instance_max_count": 3, "scaling_rules": []json.RawMessage{json.RawMessage(rule)}}})
+	key := d.First("/v3/service_credential_bindings?names=key")
+	d.API("GET", "/v3/service_credential_bindings/"+key+"/details", nil, &details)
+	c = details.Credentials.Custom
+	var policy struct {
+		Most int `json:"instance_max_count"`
+	}
+	if d.API("GET", "/v1/apps/"+d.App("worker")+"/policy", nil, &policy); policy.Most != 3 || post(http.DefaultClient, plain, c.Password) != 200 {
+		t.Errorf("the service key has the policy %+v, and the credentials %+v", policy, c)
+	}
+	change("DELETE", "/v3/service_credential_bindings/"+key, nil)
 }
