@@ -16,6 +16,7 @@ import (
 	"cupola/server/admin/backup"
 	"cupola/server/admin/repository"
 	"cupola/server/datadir"
+	"cupola/store"
 )
 
 // restoreSpaceCmd is cupola backups restore-space.
@@ -52,12 +53,16 @@ func (c *restoreSpaceCmd) Run(e *command.Env) (err error) {
 	if err != nil {
 		return err
 	}
+	secret, err := os.ReadFile(filepath.Join(dir, "db", store.KeyFile))
+	if err != nil {
+		return err
+	}
 	scratch, err := os.MkdirTemp(dir, datadir.ScratchPrefix)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	r := &transfer.Restore{RestoreFlags: c.RestoreFlags, To: to, Dir: filepath.Join(scratch, "data"), New: cmp.Or(c.New, c.Space)}
+	r := &transfer.Restore{RestoreFlags: c.RestoreFlags, To: to, Dir: filepath.Join(scratch, "data"), New: cmp.Or(c.New, c.Space), Secret: secret}
 	if err := c.extract(e, file, scratch, r); err != nil {
 		return command.Interrupted(e, err)
 	}

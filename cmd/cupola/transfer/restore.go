@@ -2,6 +2,9 @@ package transfer
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,12 +35,14 @@ type Restore struct {
 	Dir   string // what backup.ExtractSpace extracted
 	Space *backup.Space
 	New   string // the name of the new space
+	// Secret is the daemon's: who does not know it cannot make a space into which a restore goes on.
+	Secret []byte
 	// Create creates a service instance of the built-in broker with its data, in a space. The body has the fields of the request that say neither
 	// of which plan nor of what it is made.
 	Create func(ctx context.Context, space string, body capi.Doc, i backup.SpaceInstance) error
 }
 
-// restoring is the annotation of a space that is not restored to its end: it says what it is restored from.
+// restoring is the annotation of a space that is not restored to its end: it says what it is restored from, as Restore.origin does.
 const restoring = "cupola.dev/restoring"
 
 // Run restores. What it did stays when it is broken off: it goes on when it is run again.
@@ -129,19 +134,24 @@ func (r *Restore) findSpace(ctx context.Context) (p place, err error) {
 		return p, err
 	}
 	p.space.GUID = all[0].GUID
-	switch was := all[0].Metadata.Annotations[restoring]; was {
-	case r.origin():
+	was := all[0].Metadata.Annotations[restoring]
+	if was == r.origin() {
 		return p, nil
-	case "":
-		return p, fmt.Errorf("there is a space %s in the org %s already: give --new and another name", r.New, r.Space.Org)
-	default:
-		_, at, _ := strings.Cut(was, " ")
+	}
+	_, rest, _ := strings.Cut(was, " ")
+	at, _, _ := strings.Cut(rest, " ")
+	if _, err := time.Parse(time.RFC3339, at); err == nil {
 		return p, fmt.Errorf("the space %s is a restore of another moment (%s) that did not end: go on with that one, give --new and another name, or delete the space", r.New, at)
 	}
+	return p, fmt.Errorf("there is a space %s in the org %s already: give --new and another name", r.New, r.Space.Org)
 }
 
-// origin is the value of restoring.
-func (r *Restore) origin() string { return r.Space.GUID + " " + r.made() }
+// origin is the value of restoring: a space, the time as of which it is restored, and a code that nobody else can make for a space of this name.
+func (r *Restore) origin() string {
+	code := hmac.New(sha256.New, r.Secret)
+	fmt.Fprintf(code, "cupola restore: %q %q %q %q", r.Space.GUID, r.made(), r.Space.Org, r.New)
+	return r.Space.GUID + " " + r.made() + " " + hex.EncodeToString(code.Sum(nil)[:16])
+}
 
 func (r *Restore) made() string { return r.Space.Made.UTC().Format(time.RFC3339) }
 

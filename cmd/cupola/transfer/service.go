@@ -23,8 +23,8 @@ type lastOperation struct{ Type, State string }
 
 const userProvided = "user-provided"
 
-// services creates the user-provided services that apps of a space need, or all of them if all apps are copied. It gives
-// the names of those that are there then.
+// services creates the user-provided services that apps of a space need, or all of them if all apps are copied; out of a backup also those of
+// the built-in broker. It gives the names of those that are there then.
 func (c *copier) services(ctx context.Context, space named, to place, apps []app) (map[string]bool, error) {
 	there, err := c.servicesThere(ctx, to)
 	if err != nil {

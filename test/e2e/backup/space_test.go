@@ -41,6 +41,7 @@ func TestASpaceIsRestored(t *testing.T) {
 	}
 	at := []string{"--from", dir, "--identity", o.key, "--to", before.Format(time.RFC3339)}
 
+	d.API("PATCH", "/v3/spaces/"+d.First("/v3/spaces?names=dev"), e2e.Doc{"metadata": e2e.Doc{"annotations": e2e.Doc{"cupola.dev/restoring": "not the daemon's"}}}, nil)
 	says(t, d, restore(at...), false, "there is a space dev in the org cupola already: give --new")
 	says(t, d, restore("--from", file, "--new", "copy", "--dry-run"), true, "notes would be restored", "shop", "3 apps of the space dev", "would be restored into the new space copy")
 	has(t, killRestores(d, restore(append(at, "--new", "copy", "--start")...)), "its route shop.localhost is left out: it is a route of the space dev", "left out", "revisions", "3 apps of the space dev", "started as they were")
@@ -48,12 +49,16 @@ func TestASpaceIsRestored(t *testing.T) {
 	spaceIs(d, "copy", "green")
 	hasNotes(d, "copy", "notes-copy")
 	d.Answers("shop", "ready") // the running one
-	says(t, d, restore("--from", file, "--new", "part", "--app", "shop"), true, "1 app of the space dev", "stopped")
+	d.API("POST", "/v3/domains", e2e.Doc{"name": "part.example"}, nil)
+	says(t, d, restore("--from", file, "--new", "part", "--app", "shop", "--domain", "localhost=part.example", "--start"), true, "1 app of the space dev", "started")
+	if status, body, err := d.Get("shop.part.example", "/"); err != nil || status != 200 {
+		t.Errorf("at the route of another domain: got %d %q, %v", status, body, err)
+	}
 
 	if err := d.Change("DELETE", "/v3/spaces/"+d.First("/v3/spaces?names=dev"), nil); err != nil {
 		t.Fatal(err)
 	}
-	says(t, d, restore(at...), true, "notes restored", "3 apps of the space dev", "into the new space dev, stopped")
+	says(t, d, restore(at[2:]...), true, "notes restored", "3 apps of the space dev", "into the new space dev, stopped")
 	for _, app := range []string{"shop", "hello-postgres", "image"} {
 		d.API("POST", "/v3/apps/"+appIn(d, "dev", app)+"/actions/start", nil, nil)
 	}
