@@ -112,7 +112,7 @@ func (d *daemon) openAlerts(context.Context) error {
 
 // failingBackups are the addresses at which the last backup failed.
 func (d *daemon) failingBackups() (all []alerts.BackupFailure) {
-	for _, s := range d.operations.Offsite.Failing() {
+	for _, s := range d.operations.Offsite.Keeper().Failing() {
 		all = append(all, alerts.BackupFailure{To: s.To, Tried: s.Tried, Error: s.Error})
 	}
 	return all
@@ -120,7 +120,7 @@ func (d *daemon) failingBackups() (all []alerts.BackupFailure) {
 
 // backupLags are how far the addresses are behind with what changed since their last backup.
 func (d *daemon) backupLags() (all []alerts.BackupLag) {
-	for _, l := range d.operations.Offsite.Lags() {
+	for _, l := range d.operations.Offsite.Keeper().Lags() {
 		all = append(all, alerts.BackupLag{To: l.To, Seconds: l.Seconds, Due: l.Due, Reaches: l.Reach.To, Error: l.Reach.Error})
 	}
 	return all
@@ -131,7 +131,7 @@ func (d *daemon) admin(said *support.Log) *admin.Daemon {
 	x := d.executor
 	a := &admin.Daemon{Dir: x.Dir, Store: x.Store, Blobs: x.Blobs, Volumes: x.Volumes, Stacks: x.Stacks, Keys: d.faces.UAA.Keys, Cell: x.Cell, Cells: x.CellUse, Network: x.Network, Invite: d.faces.Invite, Offer: d.loops.DataBroker.Offer, Log: d.Log}
 	a.OpenOffsite(d.Backups, d.Version)
-	a.Disk = &disk.Keeper{Dir: x.Dir, Blobs: x.Blobs, Stacks: x.Stacks, Mark: d.LowWater()}
+	a.Disk = &disk.Keeper{Dir: x.Dir, Blobs: x.Blobs, Stacks: x.Stacks, Mark: d.Current.LowWater}
 	a.Support = &support.Source{Store: x.Store, Disk: a.Disk, Version: d.Version, Config: d.Redacted(), Machine: d.faces.Machine.State, Checks: d.faces.Machine.List, Log: said}
 	return a
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"cupola/server/config"
@@ -50,10 +51,17 @@ func (d *daemon) reload(ctx context.Context) error {
 		}
 	}
 	d.Current.Set(next)
+	d.executor.Logs.SetArchive(next.LogArchiveBytes(), next.LogArchiveDays)
+	if slices.ContainsFunc(live, func(name string) bool { return strings.HasPrefix(name, "backup-") }) {
+		d.operations.Offsite.Set(next.Backups)
+	}
+	if err := d.alerts.SetCommand(ctx, next.AlertCommand); err != nil {
+		d.Log.ErrorContext(ctx, "--alert-command has no effect", "err", err)
+	}
 	d.Log.InfoContext(ctx, "configuration reloaded", "changed", strings.Join(live, " "))
 	if len(restart) > 0 {
 		d.Log.WarnContext(ctx, "settings change with a restart", "flags", strings.Join(restart, " "))
 	}
-	d.loops.DataBroker.Reload(ctx)
+	d.loops.DataBroker.Reload(ctx, next.DataServices)
 	return nil
 }

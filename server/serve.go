@@ -57,7 +57,7 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 	}
 	defer d.close()
 	d.started, d.operations = d.Current.Get(), d.admin(said)
-	d.faces.Operations, d.faces.BackupsBehind = d.operations.Remote(), d.operations.Offsite.Behind
+	d.faces.Operations, d.faces.BackupsBehind = d.operations.Remote(), func() map[string]float64 { return d.operations.Offsite.Keeper().Behind() }
 	if err := d.faces.Listen(live, bound); err != nil {
 		return errors.Join(err, bound.Close())
 	}

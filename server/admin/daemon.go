@@ -37,7 +37,7 @@ type Daemon struct {
 	Cells   func() cells.Uses
 	Network *network.Network
 	Invite  Inviter
-	Offsite *offsite.Keeper
+	Offsite *offsite.Live
 	Disk    *disk.Keeper
 	Support *support.Source
 	Offer   func() databroker.Offer // of the built-in service broker; nil without a daemon
@@ -52,7 +52,7 @@ func (d *Daemon) cells() func() cells.Uses { return d.Cells }
 
 func (d *Daemon) inviter() Inviter { return d.Invite }
 
-func (d *Daemon) offsite() *offsite.Keeper { return d.Offsite }
+func (d *Daemon) offsite() *offsite.Keeper { return d.Offsite.Keeper() }
 
 func (d *Daemon) disk() *disk.Keeper { return d.Disk }
 
@@ -60,7 +60,7 @@ func (d *Daemon) support() *support.Source { return d.Support }
 
 // OpenOffsite opens what makes backups away from this machine.
 func (d *Daemon) OpenOffsite(f offsite.Flags, version string) {
-	d.Offsite = offsite.New(offsite.Config{Flags: f, Maker: d.backup(), Secret: d.Dir.Path("db", store.KeyFile), State: d.Dir.Path("db", "offsite.json"), Version: version, Log: d.Log})
+	d.Offsite = offsite.NewLive(offsite.Config{Flags: f, Maker: d.backup(), Secret: d.Dir.Path("db", store.KeyFile), State: d.Dir.Path("db", "offsite.json"), Version: version, Log: d.Log})
 }
 
 func (d *Daemon) database() *database.Keeper {

@@ -54,7 +54,7 @@ func New(c Config) *Loop {
 
 // Run looks and sends until ctx ends.
 func (l *Loop) Run(ctx context.Context) error {
-	if err := l.setCommand(ctx); err != nil && ctx.Err() == nil {
+	if err := l.SetCommand(ctx, l.Command); err != nil && ctx.Err() == nil {
 		l.Log.ErrorContext(ctx, "--alert-command has no effect", "err", err)
 	}
 	group, ctx := fault.NewGroup(ctx)
@@ -66,23 +66,23 @@ func (l *Loop) Run(ctx context.Context) error {
 // CommandTarget is the name of the target that the configuration names.
 const CommandTarget = "command"
 
-// setCommand keeps the target of the configuration as a row.
-func (l *Loop) setCommand(ctx context.Context) error {
+// SetCommand keeps the target of the configuration as a row; "" deletes it.
+func (l *Loop) SetCommand(ctx context.Context, command string) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		t, err := store.AlertTargets.First(tx, store.Query{Where: map[string][]string{"names": {CommandTarget}}})
 		switch {
-		case store.IsNotFound(err) && l.Command == "":
+		case store.IsNotFound(err) && command == "":
 			return nil
 		case store.IsNotFound(err):
-			return store.AlertTargets.Insert(tx, &cf.AlertTarget{Name: CommandTarget, Kind: cf.AlertCommand, Settings: cf.AlertSettings{Command: l.Command}})
+			return store.AlertTargets.Insert(tx, &cf.AlertTarget{Name: CommandTarget, Kind: cf.AlertCommand, Settings: cf.AlertSettings{Command: command}})
 		case err != nil:
 			return err
-		case l.Command == "":
+		case command == "":
 			return store.AlertTargets.Delete(tx, t.GUID)
-		case t.Settings.Command == l.Command:
+		case t.Settings.Command == command:
 			return nil
 		}
-		t.Settings.Command = l.Command
+		t.Settings.Command = command
 		return store.AlertTargets.Update(tx, t)
 	})
 }

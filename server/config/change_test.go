@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -26,12 +27,26 @@ func TestChanges(t *testing.T) {
 		"limits":           {func(c *Config) { c.MaxBindings, c.DrainWait, c.Debug = 9, time.Second, true }, []string{"debug", "drain-wait", "max-service-bindings"}, nil},
 		"a map":            {func(c *Config) { c.PasswordPolicy = map[string]int{"digits": 1} }, []string{"password-policy"}, nil},
 		"others":           {func(c *Config) { c.Domain, c.AdminPassword, c.MaxBindings = "other.test", "new", 1 }, []string{"max-service-bindings"}, []string{"admin-password", "domain"}},
-		"embedded":         {func(c *Config) { c.Backups.Every = time.Hour }, nil, []string{"backup-every"}},
+		"embedded":         {func(c *Config) { c.Backups.Every, c.Telemetry.Sample = time.Hour, "2%" }, []string{"backup-every"}, []string{"open-telemetry-sample"}},
+		"the archive":      {func(c *Config) { c.LogArchive, c.LogArchiveDays = "1G", 3 }, []string{"log-archive", "log-archive-days"}, nil},
+		"no archive":       {func(c *Config) { c.LogArchive = "off" }, nil, []string{"log-archive"}},
+		"first services":   {func(c *Config) { c.DataServices = []string{"files"} }, nil, []string{"data-services"}},
 	} {
 		live, restart := Changes(of(nil), of(tt.change))
 		if !slices.Equal(live, tt.live) || !slices.Equal(restart, tt.restart) {
 			t.Errorf("%s: got %q and %q; want %q and %q", what, live, restart, tt.live, tt.restart)
 		}
+	}
+}
+
+// TestServicesChange offers another service, which needs no restart.
+func TestServicesChange(t *testing.T) {
+	old, next := &Config{DataServices: []string{"files"}}, &Config{DataServices: []string{"files", "s3"}}
+	if err := errors.Join(old.Validate(), next.Validate()); err != nil {
+		t.Fatal(err)
+	}
+	if live, restart := Changes(old, next); !slices.Equal(live, []string{"data-services"}) || len(restart) != 0 {
+		t.Errorf("got %q and %q", live, restart)
 	}
 }
 

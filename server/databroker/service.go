@@ -35,9 +35,6 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	}
 	s := &Service{broker: b, registered: registered, prepared: Prepared(c.HasFile)}
 	s.use(ctx, Load(c.Services))
-	if missing := Missing(s.offered(), c.HasFile); len(missing) > 0 {
-		s.broker.Log.WarnContext(ctx, "services of --data-services are not prepared", "services", strings.Join(missing, ","), "fix", PrepareCommand(missing...))
-	}
 	return s, nil
 }
 
@@ -53,6 +50,9 @@ func (s *Service) use(ctx context.Context, o Offer) {
 		s.broker.Log.ErrorContext(ctx, "service file of --data-services is wrong", "err", fault)
 	}
 	s.broker.offer.Store(&o)
+	if missing := Missing(s.offered(), s.broker.HasFile); len(missing) > 0 {
+		s.broker.Log.WarnContext(ctx, "services of --data-services are not prepared", "services", strings.Join(missing, ","), "fix", PrepareCommand(missing...))
+	}
 }
 
 // Offer is what the broker offers.
@@ -63,12 +63,12 @@ func (s *Service) Offer() Offer {
 	return *s.broker.offer.Load()
 }
 
-// Reload reads the operator's service files again. Those that are wrong change nothing.
-func (s *Service) Reload(ctx context.Context) {
-	if s == nil {
+// Reload offers these services, if there are any, and reads the operator's files of them again. Those that are wrong change nothing.
+func (s *Service) Reload(ctx context.Context, services []string) {
+	if s == nil || len(services) == 0 {
 		return
 	}
-	o := Load(s.broker.Services)
+	o := Load(services)
 	o.keepWrong(s.Offer())
 	s.use(ctx, o)
 	if err := s.registered.ReadCatalog(ctx); err != nil {

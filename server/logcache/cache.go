@@ -193,6 +193,13 @@ func (c *Cache) Tagged(name string) map[string]string {
 	return all
 }
 
+// SetArchiveLimits changes the bounds of the archive, if there is one.
+func (c *Cache) SetArchiveLimits(maxBytes int64, maxAge time.Duration) {
+	if c.archive != nil {
+		c.archive.SetLimits(maxBytes, maxAge)
+	}
+}
+
 // Sources are those that the cache, its archive or its history has anything of. Those that the history knows to be
 // apps or service instances are true.
 func (c *Cache) Sources() map[string]bool {

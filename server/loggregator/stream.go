@@ -35,7 +35,16 @@ func (c *Config) archive() logcache.ArchiveConfig {
 	if c.ArchiveBytes == 0 {
 		return logcache.ArchiveConfig{}
 	}
-	return logcache.ArchiveConfig{Dir: c.Archive, MaxBytes: c.ArchiveBytes, MaxAge: time.Duration(c.ArchiveDays) * 24 * time.Hour}
+	return logcache.ArchiveConfig{Dir: c.Archive, MaxBytes: c.ArchiveBytes, MaxAge: days(c.ArchiveDays)}
+}
+
+func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
+
+// SetArchive changes how much of older lines is kept, and for how many days. Whether any are kept stays.
+func (s *Stream) SetArchive(bytes int64, forDays int) {
+	if bytes > 0 {
+		s.Cache.SetArchiveLimits(bytes, days(forDays))
+	}
 }
 
 // Stream takes what is said of apps.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cupola/rootfs/tree"
+	"cupola/server/admin/lowwater"
 )
 
 func unusedAt(name string, bytes int64, age int) tree.Unused {
@@ -56,5 +57,22 @@ func TestSizeOfAReclaim(t *testing.T) {
 		if _, err := (ReclaimRequest{Size: text}).need(); err == nil || err.Error() != fmt.Sprintf("invalid --size %q: give a size, like 2G", text) {
 			t.Errorf("%q: got %v", text, err)
 		}
+	}
+}
+
+// TestLowWaterMark is the default one where none is given, and follows one that changes.
+func TestLowWaterMark(t *testing.T) {
+	const total = 100 << 30
+	k := &Keeper{}
+	if got := k.lowWater(total); got != total/20 {
+		t.Errorf("got %d; want 5 %%", got)
+	}
+	text := "off"
+	k.Mark = func() lowwater.Mark { m, _ := lowwater.Parse(text); return m }
+	if got := k.lowWater(total); got != 0 {
+		t.Errorf("got %d; want none", got)
+	}
+	if text = "2G"; k.lowWater(total) != 2<<30 {
+		t.Errorf("got %d; want the new mark", k.lowWater(total))
 	}
 }

@@ -23,7 +23,7 @@ type Keeper struct {
 	Dir    *datadir.Dir
 	Blobs  *blob.Store
 	Stacks *stack.Library
-	Mark   lowwater.Mark
+	Mark   func() lowwater.Mark // it may change; nil: the default
 
 	turn sync.Mutex // held while caches are deleted
 }
@@ -45,13 +45,22 @@ type Area struct {
 	Note        string `json:"note,omitempty"`
 }
 
+// lowWater is the free space of a disk of this size below which caches are deleted.
+func (k *Keeper) lowWater(total uint64) uint64 {
+	var mark lowwater.Mark // the default
+	if k.Mark != nil {
+		mark = k.Mark()
+	}
+	return mark.Of(total)
+}
+
 // Usage measures all of the data directory.
 func (k *Keeper) Usage(ctx context.Context) (u Usage, err error) {
 	u.Path = k.Dir.Path()
 	if u.Total, u.Free, err = space(u.Path); err != nil {
 		return u, err
 	}
-	u.LowWater = k.Mark.Of(u.Total)
+	u.LowWater = k.lowWater(u.Total)
 	if u.Areas, err = k.blobAreas(ctx); err != nil {
 		return u, err
 	}

@@ -45,7 +45,7 @@ func (w *watch) look(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	mark := w.Mark.Of(total)
+	mark := w.lowWater(total)
 	if free >= mark {
 		w.short, w.next = false, time.Time{}
 		return nil

@@ -126,7 +126,7 @@ func dirName(source string) string {
 
 // Add keeps a segment with the lines of a source from first to last. Adding it again changes nothing.
 func (a *Archive) Add(source string, segment []byte, first, last time.Time) {
-	if last.Before(a.Now().Add(-a.MaxAge)) {
+	if last.Before(a.oldest()) {
 		return
 	}
 	f := File{First: first, Last: last, path: filepath.Join(a.Dir, dirName(source), fileName(first.UnixNano(), last.UnixNano()))}
@@ -222,6 +222,21 @@ func (a *Archive) removeOldestLocked(source string) {
 		a.Log.Warn("old log lines were not deleted", "err", err)
 	}
 	_ = os.Remove(filepath.Dir(f.path)) // if it was the last one
+}
+
+// oldest is when the newest line of a file may be from.
+func (a *Archive) oldest() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.Now().Add(-a.MaxAge)
+}
+
+// SetLimits changes MaxBytes and MaxAge, and deletes what is beyond them.
+func (a *Archive) SetLimits(maxBytes int64, maxAge time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.MaxBytes, a.MaxAge = maxBytes, maxAge
+	a.pruneLocked()
 }
 
 // Delete deletes what there is of a source.

@@ -111,6 +111,26 @@ func TestFilesThatAreNotOurs(t *testing.T) {
 	}
 }
 
+// TestLimitsChange makes room smaller, and the time shorter, while the archive is used.
+func TestLimitsChange(t *testing.T) {
+	w := open(t, Config{Dir: t.TempDir()})
+	for n := range 10 {
+		b := make([]byte, 5000)
+		r := rand.NewChaCha8([32]byte{byte(n)})
+		_, _ = r.Read(b)
+		w.Add("a", b, w.at(1000-100*n), w.at(999-100*n))
+	}
+	if w.SetLimits(60_000, 24*time.Hour); w.bytes > 60_000 || len(w.read(t, "a", "")) != 4 {
+		t.Errorf("got %d bytes in %d files", w.bytes, len(w.read(t, "a", "")))
+	}
+	if w.SetLimits(60_000, 2*time.Minute); len(w.read(t, "a", "")) != 1 {
+		t.Errorf("got %d files", len(w.read(t, "a", "")))
+	}
+	if w.Add("b", []byte("old"), w.at(400), w.at(300)); len(w.read(t, "b", "")) != 0 {
+		t.Error("lines beyond the time were kept")
+	}
+}
+
 // TestBounds has a source that writes much lose its oldest lines, while one that writes little keeps its own, and
 // lines end with their age.
 func TestBounds(t *testing.T) {

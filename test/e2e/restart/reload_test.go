@@ -3,6 +3,7 @@ package restart
 import (
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -71,4 +72,59 @@ func TestReload(t *testing.T) {
 	if got := asks(d.Addr, "/healthz", ""); got != "200 ok" {
 		t.Errorf("health after it all: got %s", got)
 	}
+}
+
+// TestReloadOfTargets has SIGHUP change where alerts and backups go, which services are offered, and how much room is kept, while an
+// app answers.
+func TestReloadOfTargets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, binary := filepath.Join(dir, "cupola.yml"), e2e.NeedBinary(t)
+	out, err := exec.Command(binary, "backups", "key", filepath.Join(dir, "key")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("backups key: %v\n%s", err, out)
+	}
+	_, recipient, _ := strings.Cut(string(out), "--backup-recipient ")
+	first, second := t.TempDir(), t.TempDir()
+	config := func(to, command, room, services string) {
+		text := "backup-to: [" + to + "]\nbackup-recipient: [" + strings.TrimSpace(recipient) + "]\nbackup-every: 1000h\nalert-command: " + command + "\ndisk-low-water: " + room + "\ndata-services: [" + services + "]\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alerted := filepath.Join(dir, "alerted")
+	config(first, "'true'", "1M", "files")
+	d := e2e.StartDaemon(t, binary, "--config", file)
+	saved := func(to string) {
+		t.Helper()
+		e2e.Eventually(t, time.Minute, func() string {
+			if all, err := os.ReadDir(to); err != nil || len(all) == 0 {
+				return "there is no backup at " + to
+			}
+			return ""
+		})
+	}
+	saved(first)
+	config(second, "cat >> "+alerted, "2M", "files, memcached")
+	if err := d.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	saved(second)
+	if said := d.Log.String(); !strings.Contains(said, `"changed":"alert-command backup-to data-services disk-low-water"`) || strings.Contains(said, "settings change with a restart") {
+		t.Errorf("the log does not say what changed:\n%s", said)
+	}
+	if out, err := d.Run("backups", "run", "--data-dir", d.Dir); err != nil || strings.Contains(out, first) || !strings.Contains(out, second) {
+		t.Errorf("backups run: got %s, %v; want the second address alone", out, err)
+	}
+	if out, err := d.Run("alerts", "test", "command"); err != nil {
+		t.Errorf("alerts test: %v\n%s", err, out)
+	}
+	if said, err := os.ReadFile(alerted); err != nil || len(said) == 0 {
+		t.Errorf("the new command got %q, %v", said, err)
+	}
+	if out, err := d.Run("disk", "list", "--json", "--data-dir", d.Dir); err != nil || !strings.Contains(out, `"low_water_bytes": 2097152`) {
+		t.Errorf("disk: got %s, %v; want another low-water mark", out, err)
+	}
+	d.WaitFor("/v3/service_offerings?names=memcached")
+	d.DataInstance("files", "shared")
 }
