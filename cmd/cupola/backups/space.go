@@ -49,33 +49,47 @@ func (c *restoreSpaceCmd) Run(e *command.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	to, err := c.Login(e.Ctx)
+	r, err := c.prepare(e.Ctx, dir)
 	if err != nil {
 		return err
 	}
-	secret, err := os.ReadFile(filepath.Join(dir, "db", store.KeyFile))
-	if err != nil {
-		return err
+	if !file && c.To.IsZero() { // what a restore that goes on did has changed what is newest
+		if c.To, err = r.Begun(e.Ctx, c.Org); err != nil {
+			return err
+		}
 	}
 	scratch, err := os.MkdirTemp(dir, datadir.ScratchPrefix)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	r := &transfer.Restore{RestoreFlags: c.RestoreFlags, To: to, Dir: filepath.Join(scratch, "data"), New: cmp.Or(c.New, c.Space), Secret: secret}
+	r.Dir = filepath.Join(scratch, "data")
 	if err := c.extract(e, file, scratch, r); err != nil {
 		return command.Interrupted(e, err)
-	}
-	r.Create = func(ctx context.Context, spaceGUID string, body capi.Doc, i backup.SpaceInstance) error {
-		return withContent(dir, func(w io.Writer) error { return copyFile(w, i.Content) }, func(content string) error {
-			return createFrom(ctx, to, spaceGUID, body, i.Instance, content)
-		})
 	}
 	err = command.Interrupted(e, r.Run(e))
 	if _, ended := errors.AsType[capi.Unreached](err); ended {
 		err = fmt.Errorf("%w\nOnce the daemon runs again, the same command goes on", err)
 	}
 	return err
+}
+
+// prepare is a restore into the daemon of a data directory.
+func (c *restoreSpaceCmd) prepare(ctx context.Context, dir string) (*transfer.Restore, error) {
+	to, err := c.Login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := os.ReadFile(filepath.Join(dir, "db", store.KeyFile))
+	if err != nil {
+		return nil, err
+	}
+	create := func(ctx context.Context, space string, body capi.Doc, i backup.SpaceInstance) error {
+		return withContent(dir, func(w io.Writer) error { return copyFile(w, i.Content) }, func(content string) error {
+			return createFrom(ctx, to, space, body, i.Instance, content)
+		})
+	}
+	return &transfer.Restore{RestoreFlags: c.RestoreFlags, To: to, New: cmp.Or(c.New, c.Space), Secret: secret, Create: create}, nil
 }
 
 // copyFile writes what a file has.
@@ -141,6 +155,6 @@ func (c *restoreSpaceCmd) extract(e *command.Env, file bool, scratch string, r *
 			return err
 		}
 		defer stream.Close()
-		return extract(backup.Source{Tar: stream, Parts: parts})
+		return extract(backup.Source{Tar: stream, Parts: parts, Made: reach.To()})
 	})
 }

@@ -138,10 +138,8 @@ func (r *Restore) findSpace(ctx context.Context) (p place, err error) {
 	if was == r.origin() {
 		return p, nil
 	}
-	_, rest, _ := strings.Cut(was, " ")
-	at, _, _ := strings.Cut(rest, " ")
-	if _, err := time.Parse(time.RFC3339, at); err == nil {
-		return p, fmt.Errorf("the space %s is a restore of another moment (%s) that did not end: go on with that one, give --new and another name, or delete the space", r.New, at)
+	if _, at := parseOrigin(was); !at.IsZero() {
+		return p, fmt.Errorf("the space %s is a restore as of %s that did not end: go on with that one, give --new and another name, or delete the space", r.New, at.Format(time.RFC3339))
 	}
 	return p, fmt.Errorf("there is a space %s in the org %s already: give --new and another name", r.New, r.Space.Org)
 }
@@ -151,6 +149,44 @@ func (r *Restore) origin() string {
 	code := hmac.New(sha256.New, r.Secret)
 	fmt.Fprintf(code, "cupola restore: %q %q %q %q", r.Space.GUID, r.made(), r.Space.Org, r.New)
 	return r.Space.GUID + " " + r.made() + " " + hex.EncodeToString(code.Sum(nil)[:16])
+}
+
+// parseOrigin is the space and the time of an origin, whoever made it; the zero values if it is none.
+func parseOrigin(text string) (space string, made time.Time) {
+	space, rest, _ := strings.Cut(text, " ")
+	at, _, _ := strings.Cut(rest, " ")
+	made, _ = time.Parse(time.RFC3339, at)
+	return space, made
+}
+
+// Begun is the time as of which an earlier restore into the new space is, in an org or any, that did not end; the zero time if there is none. It
+// needs no Space.
+func (r *Restore) Begun(ctx context.Context, org string) (time.Time, error) {
+	all, err := capi.List[struct {
+		Metadata      struct{ Annotations map[string]string }
+		Relationships struct {
+			Organization struct{ Data struct{ GUID string } }
+		}
+	}](ctx, r.To, "/v3/spaces?"+capi.Filter("names", r.New))
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, s := range all {
+		space, made := parseOrigin(s.Metadata.Annotations[restoring])
+		var of named
+		if made.IsZero() {
+			continue
+		}
+		if err := r.To.Call(ctx, http.MethodGet, "/v3/organizations/"+s.Relationships.Organization.Data.GUID, nil, &of); err != nil {
+			return time.Time{}, err
+		}
+		began := *r
+		began.Space = &backup.Space{GUID: space, Org: of.Name, Made: made}
+		if (org == "" || org == of.Name) && began.origin() == s.Metadata.Annotations[restoring] {
+			return made, nil
+		}
+	}
+	return time.Time{}, nil
 }
 
 func (r *Restore) made() string { return r.Space.Made.UTC().Format(time.RFC3339) }

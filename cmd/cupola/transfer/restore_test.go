@@ -28,7 +28,7 @@ func TestARestoreGoesOnInItsSpaceAlone(t *testing.T) {
 	}{
 		"the same":                            {restore(same), ""},
 		"a space that runs":                   {nil, "there is a space copy in the org o already"},
-		"another moment":                      {restore(func(r *Restore) { r.Space.Made = made.Add(time.Second) }), "of another moment (2026-11-28T10:00:01Z)"},
+		"another moment":                      {restore(func(r *Restore) { r.Space.Made = made.Add(time.Second) }), "as of 2026-11-28T10:00:01Z that did not end"},
 		"another space":                       {restore(func(r *Restore) { r.Space.GUID = "other" }), "did not end"},
 		"copied from a space of another name": {restore(func(r *Restore) { r.New = "elsewhere" }), "did not end"},
 		"forged":                              {restore(func(r *Restore) { r.Secret = []byte("guessed") }), "did not end"},

@@ -26,6 +26,7 @@ type Source struct {
 	File  string        // that 'cupola backup' wrote; "": Tar
 	Tar   io.ReadSeeker // that Maker.Write wrote
 	Parts []string      // files of what changed since, the oldest first
+	Made  time.Time     // as of when it is with them; the zero time: as the file says
 }
 
 // extract writes the members that are wanted below dir. They have size bytes, if that is known.
@@ -95,7 +96,6 @@ type spaceExtraction struct {
 	from   Source
 	report steps.Func
 
-	made   time.Time
 	space  *Space
 	wanted map[string]bool // names of members
 }
@@ -109,11 +109,12 @@ func (x *spaceExtraction) database(ctx context.Context) (archive.Manifest, error
 	if err != nil {
 		return m, err
 	}
-	x.made = m.Created
+	if x.from.Made.IsZero() {
+		x.from.Made = m.Created
+	}
 	for _, part := range x.from.Parts {
 		err := readFile(part, func(int64, int64) {}, func(r io.Reader) error {
-			m, err := archive.Apply(ctx, r, x.dir)
-			x.made = m.Created
+			_, err := archive.Apply(ctx, r, x.dir)
 			return err
 		})
 		if err != nil {
@@ -138,7 +139,7 @@ func (x *spaceExtraction) find(ctx context.Context, name SpaceName, apps []strin
 		if x.space, err = name.of(all); err != nil {
 			return err
 		}
-		x.space.Made = x.made
+		x.space.Made = x.from.Made
 		return errors.Join(x.findApps(tx, apps), x.findServices(tx))
 	})
 	return errors.Join(err, s.Close())

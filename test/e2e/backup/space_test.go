@@ -44,7 +44,7 @@ func TestASpaceIsRestored(t *testing.T) {
 	d.API("PATCH", "/v3/spaces/"+d.First("/v3/spaces?names=dev"), e2e.Doc{"metadata": e2e.Doc{"annotations": e2e.Doc{"cupola.dev/restoring": "not the daemon's"}}}, nil)
 	says(t, d, restore(at...), false, "there is a space dev in the org cupola already: give --new")
 	says(t, d, restore("--from", file, "--new", "copy", "--dry-run"), true, "notes would be restored", "shop", "3 apps of the space dev", "would be restored into the new space copy")
-	has(t, killRestores(d, restore(append(at, "--new", "copy", "--start")...)), "its route shop.localhost is left out: it is a route of the space dev", "left out", "revisions", "3 apps of the space dev", "started as they were")
+	has(t, killRestores(d, restore("--from", dir, "--identity", o.key, "--new", "copy", "--start")), "its route shop.localhost is left out: it is a route of the space dev", "left out", "revisions", "3 apps of the space dev", "started as they were")
 	says(t, d, restore(append(at, "--new", "copy")...), false, "there is a space copy in the org cupola already")
 	spaceIs(d, "copy", "green")
 	hasNotes(d, "copy", "notes-copy")
@@ -137,7 +137,7 @@ func killRestores(d *e2e.Daemon, args []string) string {
 		if err := cmd.Start(); err != nil {
 			d.T.Fatal(err)
 		}
-		time.Sleep(time.Duration(500+random.IntN(2500)) * time.Millisecond)
+		time.Sleep(time.Duration(500+random.IntN(1000+1000*kills)) * time.Millisecond)
 		d.Kill()
 		err := cmd.Wait()
 		d.Start()
