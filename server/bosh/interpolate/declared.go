@@ -46,17 +46,21 @@ func Undeclare(root *yaml.Node, values Values, r Report) (Report, error) {
 }
 
 // declared is the name of a variable that a manifest declares; "" for none.
-func declared(item *yaml.Node) (string, error) {
-	name := tree.Get(item, "name")
-	switch {
-	case item.Kind != yaml.MappingNode && !tree.IsNull(item):
+func declared(item *yaml.Node) (name string, err error) {
+	if item.Kind != yaml.MappingNode && !tree.IsNull(item) {
 		return "", fmt.Errorf(": expected a map, got %s", tree.Kind(item))
-	case tree.IsNull(name):
-		return "", nil
-	case name.Kind != yaml.ScalarNode:
-		return "", fmt.Errorf("/name: expected text, got %s", tree.Kind(name))
 	}
-	return name.Value, nil
+	for _, key := range []string{"name", "type"} {
+		v := tree.Get(item, key)
+		switch {
+		case tree.IsNull(v):
+		case v.Kind != yaml.ScalarNode:
+			return "", fmt.Errorf("/%s: expected text, got %s", key, tree.Kind(v))
+		case key == "name":
+			name = v.Value
+		}
+	}
+	return name, nil
 }
 
 func with(names []string, name string) []string {

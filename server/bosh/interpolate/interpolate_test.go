@@ -125,6 +125,7 @@ func TestUndeclareErrors(t *testing.T) {
 		"{variables: 5}":             "variables: expected a list, got a number",
 		"{variables: [~, x]}":        "variables/1: expected a map, got text",
 		"{variables: [{name: [n]}]}": "variables/0/name: expected text, got a list",
+		"{variables: [{type: {}}]}":  "variables/0/type: expected text, got a map",
 		"{variables: [{name: n/a}, {name: n/a}, {name: lost}, {name: lost}]}": "Expected to find exactly one matching array item for path '/variables/name=n~1a' but found 2",
 	} {
 		n, err := tree.Load([]byte(text))
