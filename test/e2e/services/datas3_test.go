@@ -2,10 +2,12 @@ package services
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +29,7 @@ func TestObjectStore(t *testing.T) {
 		e2e.LayerOf(t, append(programsOfMachine(t, "sh", "head", "tail", "tar", "rm", "mv", "mkdir"), layerFile(t, server, "usr/local/bin/versitygw"))...))
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "s3,memcached", "--mirrors", "docker.io="+r.Host)
 	s3IsPrepared(d)
+	s3IsCarried(d)
 	store := d.DataInstance("s3", "photos")
 	pushClient(d, store)
 	key := s3Key(d, store, "key")
@@ -68,6 +71,35 @@ func s3IsPrepared(d *e2e.Daemon) {
 	d.API("GET", "/v3/stacks?names=services-s3", nil, &stacks)
 	if len(stacks.Resources) != 0 {
 		d.T.Error("apps may choose the stack of a service; want it hidden")
+	}
+}
+
+// s3IsCarried takes the prepared service to the data directory of a machine without network.
+func s3IsCarried(d *e2e.Daemon) {
+	d.T.Helper()
+	image, other := filepath.Join(d.T.TempDir(), "s3-image"), d.T.TempDir()
+	for _, args := range [][]string{{"stack", "export", "services-s3", image, "--data-dir", d.Dir}, {"stack", "pull", "oci:" + image, "--name", "services-s3", "--data-dir", other}} {
+		if out, err := d.Run(args...); err != nil {
+			d.T.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	out, err := d.Run("broker", "status", "--json", "--data-dir", other)
+	var status struct {
+		Services []struct {
+			Name     string
+			Prepared bool
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &status)
+	}
+	if err != nil {
+		d.T.Fatalf("broker status: %v\n%s", err, out)
+	}
+	for _, s := range status.Services {
+		if want := slices.Contains([]string{"s3", "files"}, s.Name); s.Prepared != want {
+			d.T.Errorf("%s is prepared there: %v; want %v", s.Name, s.Prepared, want)
+		}
 	}
 }
 
