@@ -40,6 +40,23 @@ func searched(t testing.TB, c *Cache, q Search) (all []string) {
 	return nil
 }
 
+// TestArchiveLimitsChange takes away the room of old lines: what the cache itself holds stays.
+func TestArchiveLimitsChange(t *testing.T) {
+	c := archived(t, t.TempDir())
+	for n := range 200 {
+		c.Append(tagged(line("a", int64(n), fmt.Sprint("line ", n)), "APP/PROC/WEB", false))
+	}
+	if got := searched(t, c, Search{SourceID: "a"}); len(got) != 200 {
+		t.Fatalf("got %d lines; want all", len(got))
+	}
+	c.SetArchiveLimits(1, time.Hour)
+	got := searched(t, c, Search{SourceID: "a"})
+	if len(got) < 10 || len(got) >= 200 || got[0] != "line 199" {
+		t.Errorf("got %d lines, the first %q; want the newest alone", len(got), got[0])
+	}
+	New(Config{}).SetArchiveLimits(1, time.Hour) // it has no archive
+}
+
 // TestNoLineIsLost writes more lines than the cache holds, with daemons that are killed in between: a search finds all of them,
 // each once.
 func TestNoLineIsLost(t *testing.T) {
