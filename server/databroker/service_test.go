@@ -107,8 +107,9 @@ func TestFileServiceIsReplaced(t *testing.T) {
 	if want := []string{"cupola-file-memcached 1.6.0 a cache in memory, in a container of this machine", "cupola-file-s3 2.0.0 of ours"}; !slices.Equal(got, want) {
 		t.Errorf("got %q; want %q", got, want)
 	}
-	if r := (Report{Services: []ServiceStatus{{"s3", o.offers("s3"), false}}}); len(r.Unprepared()) > 0 {
-		t.Error("s3 need not be prepared: a file replaces it")
+	r, err := Status{Store: w.Store, HasFile: func(string, string) bool { return false }, Offer: o}.Report(t.Context())
+	if err != nil || !slices.Equal(r.Unprepared(), []string{"memcached"}) || slices.ContainsFunc(r.Services, func(s ServiceStatus) bool { return s.Name == "s3" }) {
+		t.Errorf("got %+v, %v; want s3 among the files alone", r, err)
 	}
 }
 

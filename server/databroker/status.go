@@ -53,6 +53,9 @@ type Report struct {
 func (s Status) Report(ctx context.Context) (r Report, err error) {
 	missing := Missing(Names(), s.HasFile)
 	for _, name := range Names() {
+		if indexOf(s.Offer.Files, name) >= 0 {
+			continue // Files has it
+		}
 		r.Services = append(r.Services, ServiceStatus{name, s.Offer.offers(name), !slices.Contains(missing, name)})
 	}
 	r.Files = s.Offer.read
