@@ -11,6 +11,7 @@ import (
 
 	"cupola/runtime/lrp"
 	"cupola/server/bosh/director"
+	"cupola/server/bosh/manifest"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -103,13 +104,25 @@ func listInfos(c *call, running bool) (*answer, error) {
 // fullInfos records a task whose result has a line for each instance.
 func (c *call) fullInfos(d *cf.BOSHDeployment, all []director.Observed) (*answer, error) {
 	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
+	encoder, types := json.NewEncoder(&out), vmTypes(d)
 	for _, o := range all {
-		if err := encoder.Encode(c.info(o)); err != nil {
+		i := c.info(o)
+		i.VMType = types[o.Group]
+		if err := encoder.Encode(i); err != nil {
 			return nil, err
 		}
 	}
 	return c.ended(director.Ended{Deployment: d.Name, Kind: director.ListVMs, Output: out.String()})
+}
+
+// vmTypes are the VM types of a deployment's groups, by the groups' names.
+func vmTypes(d *cf.BOSHDeployment) map[string]string {
+	m, _ := manifest.Parse(d.Manifest) // what can be read of it
+	types := map[string]string{}
+	for _, g := range m.InstanceGroups {
+		types[g.Name] = g.VMType
+	}
+	return types
 }
 
 func (c *call) info(o director.Observed) instanceInfo {

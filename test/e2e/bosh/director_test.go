@@ -214,14 +214,14 @@ func (d *directorDaemon) done(method, path, body string, header ...string) (even
 	return events, result
 }
 
-// manifestOfHands is the manifest of hands as the bosh CLI sends it.
+// manifestOfHands is the manifest of hands as the bosh CLI sends it, with a VM type of the errand.
 func (d *directorDaemon) manifestOfHands() string {
 	d.T.Helper()
 	text, err := os.ReadFile(d.manifest)
 	if err != nil {
 		d.T.Fatal(err)
 	}
-	return strings.NewReplacer("((registry))", d.registry.Host, "((registry_user))", e2e.RegistryUser, "((registry_password))", e2e.RegistryPassword).Replace(string(text))
+	return strings.NewReplacer("  lifecycle: errand\n", "  lifecycle: errand\n  vm_type: small\n", "((registry))", d.registry.Host, "((registry_user))", e2e.RegistryUser, "((registry_password))", e2e.RegistryPassword).Replace(string(text))
 }
 
 // TestDirector does with the director's API what the bosh CLI does.
@@ -306,6 +306,9 @@ func (d *directorDaemon) directorDeploys(t *testing.T) {
 	if len(infos) != 3 || infos[1].JobName != "worker" || infos[1].JobState != "running" || len(infos[1].IPs) != 1 || len(infos[1].Processes) != 1 || len(infos[1].Disks) != 1 {
 		t.Errorf("got %+v; want an errand and two workers", infos)
 	}
+	if errand := infos[0]; errand.JobName != "checks" || errand.VMType != "small" {
+		t.Errorf("got %+v; want the errand with its VM type", errand)
+	}
 	if vms := d.infos("vms"); len(vms) != 2 || vms[0].VMCID == "" {
 		t.Errorf("got %+v; want two VMs", vms)
 	}
@@ -320,6 +323,7 @@ type instanceInfo struct {
 	JobState  string `json:"job_state"`
 	State     string
 	VMCID     string   `json:"vm_cid"`
+	VMType    string   `json:"vm_type"`
 	Disks     []string `json:"disk_cids"`
 	IPs       []string
 	Processes []struct{ Name, State string }
