@@ -3,6 +3,7 @@ package logcache
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -164,5 +165,30 @@ func TestSearchByHTTP(t *testing.T) {
 	}
 	if _, body := get("a?limit=2"); !strings.HasSuffix(body, `"next_end_time":"49"}`) {
 		t.Errorf("got %s", body)
+	}
+}
+
+// BenchmarkSearchGigabyte searches 1 GiB of lines for a word that one of them has, and for one that none has.
+func BenchmarkSearchGigabyte(b *testing.B) {
+	dir := b.TempDir()
+	c := onDisk(b, dir+"/logs", Config{Archive: ArchiveConfig{Dir: dir + "/archive", MaxBytes: 1 << 30, MaxAge: math.MaxInt64}})
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for n, size := int64(0), 0; size < 1<<30; n++ {
+		text := fmt.Sprintf(`%x level=info msg="request done" method=GET path=/orders/%d user=%x status=200 took=%dms`, n, rnd.IntN(1e6), rnd.Uint64(), rnd.IntN(300))
+		if n == 4_000_000 {
+			text += " kumquat"
+		}
+		size += len(text)
+		c.Append(tagged(line("a", n, text), "APP/PROC/WEB", false))
+	}
+	for name, q := range map[string]Search{"word": {Text: "kumquat"}, "none": {Text: "pomelo"}} {
+		b.Run(name, func(b *testing.B) {
+			q.SourceID, q.Limit = "a", 100
+			for b.Loop() {
+				if found, next, err := c.Search(b.Context(), q); err != nil || !next.IsZero() || len(found) != strings.Count(q.Text, "kumquat") {
+					b.Fatalf("got %d lines, %v, %v", len(found), next, err)
+				}
+			}
+		})
 	}
 }
