@@ -12,8 +12,8 @@ import (
 func (e *Executor) routerListens() (all []netip.AddrPort, inside map[string]netip.AddrPort) {
 	inside = map[string]netip.AddrPort{}
 	for flag, address := range map[string]string{"http": e.HTTP, "https": e.HTTPS} {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil {
+		at, ok := listenAddress(address)
+		if !ok {
 			continue // it is off
 		}
 		all = append(all, at)
@@ -23,6 +23,19 @@ func (e *Executor) routerListens() (all []netip.AddrPort, inside map[string]neti
 		}
 	}
 	return all, inside
+}
+
+// listenAddress is the address that net.Listen listens at, given the value of a flag.
+func listenAddress(text string) (at netip.AddrPort, ok bool) {
+	found, err := net.ResolveTCPAddr("tcp", text)
+	if err != nil {
+		return at, false
+	}
+	if len(found.IP) == 0 {
+		found.IP = net.IPv6unspecified
+	}
+	at = found.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), true
 }
 
 // openInside listens for requests that containers send to routes. Without a listener
@@ -35,6 +48,24 @@ func (e *Executor) openInside(ctx context.Context, at map[string]netip.AddrPort)
 			e.Log.ErrorContext(ctx, "apps do not reach routes of this machine's loopback: let the other program listen on its own addresses only", "err", err)
 			continue
 		}
-		e.Inside[flag] = l
+		e.Inside[flag] = insideListener{l, e.Dir.Owner().Subnet}
+	}
+}
+
+// insideListener takes connections from one network alone: this machine takes packets for
+// each of its addresses at each of its links, also from other machines.
+type insideListener struct {
+	net.Listener
+	network netip.Prefix
+}
+
+// Accept waits for a connection from the network.
+func (l insideListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil || l.network.Contains(c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()) {
+			return c, err
+		}
+		_ = c.Close()
 	}
 }
