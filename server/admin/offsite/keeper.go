@@ -37,6 +37,8 @@ type Keeper struct {
 	Config
 	turn chan struct{} // holds one token: who has it makes a backup
 
+	replaced bool // by a Keeper with other flags; only who has the turn reads and writes it
+
 	mu     sync.Mutex
 	states map[string]*Status // by address
 
@@ -66,7 +68,10 @@ type Made struct {
 }
 
 // Which errors a Keeper answers with.
-var errNone = errors.New("no backups are configured: start the daemon with --backup-to and --backup-recipient")
+var (
+	errNone     = errors.New("no backups are configured: start the daemon with --backup-to and --backup-recipient")
+	errReplaced = errors.New("the flags of backups changed meanwhile: run the command again")
+)
 
 // How long a Keeper waits after failures, and how often it looks whether a backup is due.
 const (
@@ -237,6 +242,9 @@ func (k *Keeper) save(ctx context.Context, to string, report steps.Func) error {
 		defer func() { k.turn <- struct{}{} }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+	if k.replaced {
+		return errReplaced
 	}
 	defer debug.FreeOSMemory() // a backup needs some MB, and the next one is a day away
 	began := time.Now()

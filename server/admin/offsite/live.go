@@ -23,7 +23,8 @@ func NewLive(c Config) *Live {
 // Keeper is the one that has the present flags.
 func (l *Live) Keeper() *Keeper { return l.keeper.Load() }
 
-// Set changes the flags, which Check has accepted. A backup that is being made is finished with those of before.
+// Set changes the flags, which Check has accepted. A backup that is being made is finished with those of before; one that
+// waits for its turn is not made.
 func (l *Live) Set(f Flags) {
 	select {
 	case <-l.changed: // others, that have not been taken over
@@ -87,6 +88,7 @@ func (l *Live) replace(k *Keeper, f Flags) {
 	c.Flags = f
 	next := New(c)
 	next.turn = k.turn
+	k.replaced = true
 	l.keeper.Store(next)
 	k.turn <- struct{}{}
 }

@@ -2,6 +2,7 @@ package offsite
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"filippo.io/age"
+
+	"cupola/server/admin/steps"
 )
 
 // TestFlagsChange changes the address while a backup is made, and while none is: it is not before that one has ended, and the
@@ -57,5 +60,26 @@ func TestFlagsChange(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestNoBackupWithEarlierFlags asks for a backup, which has its turn once the flags have changed: neither the address nor the recipients of
+// before get one, and what is remembered is of the new address.
+func TestNoBackupWithEarlierFlags(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "offsite.json")
+	l := NewLive(Config{Flags: Flags{To: []string{"/before"}}, State: state, Log: slog.New(slog.DiscardHandler)})
+	before := l.Keeper()
+	<-before.turn
+	l.replace(before, Flags{To: []string{"/after"}})
+	if _, err := before.RunNow(t.Context(), RunRequest{}, func(steps.Step) {}); !errors.Is(err, errReplaced) {
+		t.Errorf("got %v; want that the flags changed", err)
+	}
+	if text, err := os.ReadFile(state); err == nil {
+		t.Errorf("got the state %s", text)
+	}
+	select {
+	case <-l.Keeper().turn:
+	default:
+		t.Error("the turn is lost")
 	}
 }
