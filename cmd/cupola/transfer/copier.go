@@ -185,10 +185,10 @@ type roleList struct {
 			User struct{ Data struct{ GUID string } }
 		}
 	}
-	Included struct {
-		Users []struct{ GUID, Username, Origin string }
-	}
+	Included struct{ Users []user }
 }
+
+type user struct{ GUID, Username, Origin string }
 
 // roles gives users who exist there the roles that they have here in an org or space.
 func (c *copier) roles(ctx context.Context, of, guid, to string) error {
@@ -200,18 +200,17 @@ func (c *copier) roles(ctx context.Context, of, guid, to string) error {
 			return fmt.Errorf("list roles: %w", err)
 		}
 		path = list.Pagination.Next.Href
-		users := map[string]capi.Doc{}
+		users := map[string]user{}
 		for _, u := range list.Included.Users {
-			users[u.GUID] = capi.Doc{"username": u.Username, "origin": u.Origin}
+			users[u.GUID] = u
 		}
 		for _, r := range list.Resources {
-			user := users[r.Relationships.User.Data.GUID]
-			name, _ := user["username"].(string)
-			if name == "" {
+			u := users[r.Relationships.User.Data.GUID]
+			if u.Username == "" {
 				continue // a client's
 			}
-			if err := c.role(ctx, r.Type, of, to, user); err != nil && !slices.Contains(without, name) {
-				without, why = append(without, name), cmp.Or(why, err)
+			if err := c.role(ctx, r.Type, of, to, c.userThere(u)); err != nil && !slices.Contains(without, u.Username) {
+				without, why = append(without, u.Username), cmp.Or(why, err)
 			}
 		}
 	}
@@ -219,6 +218,14 @@ func (c *copier) roles(ctx context.Context, of, guid, to string) error {
 		c.show.Step("roles", "of the %s not copied for %s: %s", of, strings.Join(without, ", "), why)
 	}
 	return ctx.Err()
+}
+
+// userThere says which user is meant there. In a restore it is the same one: another one may have the name by now.
+func (c *copier) userThere(u user) capi.Doc {
+	if c.restore != nil {
+		return capi.Doc{"guid": u.GUID}
+	}
+	return capi.Doc{"username": u.Username, "origin": u.Origin}
 }
 
 // staff copies the roles of a space, and with the first space those of the org.

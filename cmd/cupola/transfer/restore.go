@@ -122,8 +122,8 @@ func (r *Restore) Check(ctx context.Context) error {
 
 // findSpace finds the org, and the space that an earlier restore of the same created, if there is one.
 func (r *Restore) findSpace(ctx context.Context) (p place, err error) {
-	p.org, p.space = named{Name: r.Space.Org}, named{Name: r.New}
-	if p.org.GUID, err = r.To.First(ctx, "org "+r.Space.Org+", where the space was: create it first", "/v3/organizations?"+capi.Filter("names", r.Space.Org)); err != nil {
+	p.space = named{Name: r.New}
+	if p.org, err = r.findOrg(ctx); err != nil {
 		return p, err
 	}
 	all, err := capi.List[struct {
@@ -135,19 +135,34 @@ func (r *Restore) findSpace(ctx context.Context) (p place, err error) {
 	}
 	p.space.GUID = all[0].GUID
 	was := all[0].Metadata.Annotations[restoring]
-	if was == r.origin() {
+	if was == r.origin(p.org.GUID) {
 		return p, nil
 	}
 	if _, at := parseOrigin(was); !at.IsZero() {
 		return p, fmt.Errorf("the space %s is a restore as of %s that did not end: go on with that one, give --new and another name, or delete the space", r.New, at.Format(time.RFC3339))
 	}
-	return p, fmt.Errorf("there is a space %s in the org %s already: give --new and another name", r.New, r.Space.Org)
+	return p, fmt.Errorf("there is a space %s in the org %s already: give --new and another name", r.New, p.org.Name)
 }
 
-// origin is the value of restoring: a space, the time as of which it is restored, and a code that nobody else can make for a space of this name.
-func (r *Restore) origin() string {
+// findOrg finds the org that the space was in, whatever its name is by now; another one of the same name where that is gone.
+func (r *Restore) findOrg(ctx context.Context) (org named, err error) {
+	all, err := capi.List[named](ctx, r.To, "/v3/organizations?"+capi.Filter("guids", r.Space.OrgGUID))
+	if err != nil {
+		return org, err
+	}
+	if len(all) > 0 {
+		return all[0], nil
+	}
+	org.Name = r.Space.Org
+	org.GUID, err = r.To.First(ctx, "org "+r.Space.Org+", where the space was: create it first", "/v3/organizations?"+capi.Filter("names", r.Space.Org))
+	return org, err
+}
+
+// origin is the value of restoring: a space, the time as of which it is restored, and a code that nobody else can make for a space of this name
+// in an org.
+func (r *Restore) origin(org string) string {
 	code := hmac.New(sha256.New, r.Secret)
-	fmt.Fprintf(code, "cupola restore: %q %q %q %q", r.Space.GUID, r.made(), r.Space.Org, r.New)
+	fmt.Fprintf(code, "cupola restore: %q %q %q %q", r.Space.GUID, r.made(), org, r.New)
 	return r.Space.GUID + " " + r.made() + " " + hex.EncodeToString(code.Sum(nil)[:16])
 }
 
@@ -173,16 +188,15 @@ func (r *Restore) Begun(ctx context.Context, org string) (time.Time, error) {
 	}
 	for _, s := range all {
 		space, made := parseOrigin(s.Metadata.Annotations[restoring])
-		var of named
-		if made.IsZero() {
+		began, in, of := *r, s.Relationships.Organization.Data.GUID, named{}
+		began.Space = &backup.Space{GUID: space, Made: made}
+		if made.IsZero() || began.origin(in) != s.Metadata.Annotations[restoring] {
 			continue
 		}
-		if err := r.To.Call(ctx, http.MethodGet, "/v3/organizations/"+s.Relationships.Organization.Data.GUID, nil, &of); err != nil {
+		if err := r.To.Call(ctx, http.MethodGet, "/v3/organizations/"+in, nil, &of); err != nil {
 			return time.Time{}, err
 		}
-		began := *r
-		began.Space = &backup.Space{GUID: space, Org: of.Name, Made: made}
-		if (org == "" || org == of.Name) && began.origin() == s.Metadata.Annotations[restoring] {
+		if org == "" || org == of.Name {
 			return made, nil
 		}
 	}
@@ -219,7 +233,7 @@ func (c *copier) createSpace(ctx context.Context, p *place) error {
 	}
 	annotations := map[string]string{}
 	maps.Copy(annotations, was.Annotations)
-	annotations[restoring] = c.restore.origin()
+	annotations[restoring] = c.restore.origin(p.org.GUID)
 	metadata := capi.Doc{"annotations": annotations}
 	if len(was.Labels) > 0 {
 		metadata["labels"] = was.Labels
@@ -255,10 +269,11 @@ func (r *restorer) bits(ctx context.Context, current *dropletView, p packageView
 	return b, err
 }
 
-// made waits for a service instance that a restore which was broken off began, and reports whether it is there. It deletes one that was not made.
+// made waits for a service instance that a restore which was broken off began, and reports whether it is there. It deletes one that was not made,
+// unless nothing is to change.
 func (c *copier) made(ctx context.Context, s instance) (bool, error) {
 	at := "/v3/service_instances/" + s.GUID
-	for s.LastOperation.State == "in progress" {
+	for !c.DryRun && s.LastOperation.State == "in progress" {
 		if err := capi.Pause(ctx, 500*time.Millisecond); err != nil {
 			return false, err
 		}
@@ -268,6 +283,9 @@ func (c *copier) made(ctx context.Context, s instance) (bool, error) {
 	}
 	if s.LastOperation.Type != "create" || s.LastOperation.State != "failed" {
 		return true, nil
+	}
+	if c.DryRun {
+		return false, nil
 	}
 	return false, c.to.Begin(ctx, http.MethodDelete, at, nil, nil)
 }

@@ -63,6 +63,7 @@ type SpaceName struct{ Name, Org string }
 // Space is a space as a backup has it.
 type Space struct {
 	GUID, Name, Org string
+	OrgGUID         string
 	Made            time.Time                // as of when it is
 	Services        map[string]SpaceInstance // those of the built-in broker, by the service instance's GUID
 }
@@ -155,7 +156,7 @@ func spacesOf(tx *store.Tx) (all []*Space, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, &Space{GUID: s.GUID, Name: s.Name, Org: org.Name, Services: map[string]SpaceInstance{}})
+		all = append(all, &Space{GUID: s.GUID, Name: s.Name, Org: org.Name, OrgGUID: org.GUID, Services: map[string]SpaceInstance{}})
 	}
 	return all, nil
 }

@@ -108,7 +108,7 @@ func TestExtractSpace(t *testing.T) {
 	if got := strings.Join(texts, ","); got != "droplet,the content,used" {
 		t.Errorf("got %s", got)
 	}
-	if space.GUID != "space" || space.Org != "o" || space.Services["data"].Service != "redis" {
+	if space.GUID != "space" || space.Org != "o" || space.OrgGUID != "org" || space.Services["data"].Service != "redis" {
 		t.Errorf("got %+v", space)
 	}
 	for want, c := range map[string]struct {
