@@ -16,6 +16,7 @@ import (
 	"cupola/server/admin/backup"
 	"cupola/server/admin/repository"
 	"cupola/server/datadir"
+	"cupola/server/doctor"
 	"cupola/store"
 )
 
@@ -58,11 +59,11 @@ func (c *restoreSpaceCmd) Run(e *command.Env) (err error) {
 			return err
 		}
 	}
-	scratch, err := os.MkdirTemp(dir, datadir.ScratchPrefix)
+	scratch, remove, err := newScratch(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	r.Dir = filepath.Join(scratch, "data")
 	if err := c.extract(e, file, scratch, r); err != nil {
 		return command.Interrupted(e, err)
@@ -72,6 +73,26 @@ func (c *restoreSpaceCmd) Run(e *command.Env) (err error) {
 		err = fmt.Errorf("%w\nOnce the daemon runs again, the same command goes on", err)
 	}
 	return err
+}
+
+// newScratch makes a directory for what is read of a backup, which has secrets of all spaces, and removes those that killed commands left. The next
+// daemon would remove them, too.
+func newScratch(dir string) (scratch string, remove func() error, err error) {
+	const prefix = datadir.ScratchPrefix + "space-"
+	all, err := filepath.Glob(filepath.Join(dir, prefix+"*"))
+	for _, left := range all {
+		if !doctor.Held(left) {
+			err = errors.Join(err, os.RemoveAll(left))
+		}
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	scratch, remove, err = doctor.TempDir(dir, prefix)
+	if err != nil {
+		return "", nil, err
+	}
+	return scratch, remove, os.Chmod(scratch, 0o700)
 }
 
 // prepare is a restore into the daemon of a data directory.
