@@ -212,25 +212,28 @@ func (c *copier) newSpace(ctx context.Context) (place, error) {
 		return p, err
 	}
 	c.show.Title("%s / %s", p.org.Name, p.space.Name)
-	switch {
-	case p.space.GUID != "":
+	if p.space.GUID != "" {
 		c.show.Step("space", "%s goes on, where the last restore ended", p.space.Name)
-	case !c.DryRun:
-		err = c.createSpace(ctx, &p)
 	}
-	return p, err
-}
-
-// createSpace creates the space with what its original says of itself.
-func (c *copier) createSpace(ctx context.Context, p *place) error {
+	if c.DryRun {
+		return p, nil
+	}
 	var was *cf.Space
-	err := c.restore.store.Read(ctx, func(tx *store.Tx) (err error) {
+	err = c.restore.store.Read(ctx, func(tx *store.Tx) (err error) {
 		was, err = store.Spaces.Get(tx, c.restore.Space.GUID)
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil && p.space.GUID == "" {
+		err = c.createSpace(ctx, &p, was)
 	}
+	if err != nil {
+		return p, err
+	}
+	return p, c.to.Call(ctx, http.MethodPatch, "/v3/spaces/"+p.space.GUID+"/features/ssh", capi.Doc{"enabled": was.AllowSSH}, nil)
+}
+
+// createSpace creates the space with what its original says of itself.
+func (c *copier) createSpace(ctx context.Context, p *place, was *cf.Space) error {
 	annotations := map[string]string{}
 	maps.Copy(annotations, was.Annotations)
 	annotations[restoring] = c.restore.origin(p.org.GUID)
@@ -243,7 +246,7 @@ func (c *copier) createSpace(ctx context.Context, p *place) error {
 		return fmt.Errorf("create the space %s: %w", p.space.Name, err)
 	}
 	c.show.Step("space", "%s created", p.space.Name)
-	return c.to.Call(ctx, http.MethodPatch, "/v3/spaces/"+p.space.GUID+"/features/ssh", capi.Doc{"enabled": was.AllowSSH}, nil)
+	return nil
 }
 
 // bits are the droplet of an app, with its package, or else what it is staged from again.

@@ -2,7 +2,9 @@ package transfer
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,7 +12,10 @@ import (
 	"time"
 
 	"cupola/cmd/cupola/capi"
+	"cupola/cmd/cupola/command"
 	"cupola/server/admin/backup"
+	"cupola/store"
+	"cupola/store/cf"
 )
 
 // TestARestoreGoesOnInItsSpaceAlone finds a space of the name that is restored to, which goes on only if this daemon's root began it, of the
@@ -116,5 +121,40 @@ func TestDryRunKeepsWhatFailed(t *testing.T) {
 		if got, err := c.made(t.Context(), instance{LastOperation: lastOperation{Type: "create", State: state}}); err != nil || got != want {
 			t.Errorf("%s: got %v, %v; want %v", state, got, err, want)
 		}
+	}
+}
+
+// TestSSHOfARestoreThatGoesOn begins with the space that a command created which was killed at once: whether it allows SSH is as in the backup.
+func TestSSHOfARestoreThatGoesOn(t *testing.T) {
+	s, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.Write(t.Context(), func(tx *store.Tx) error {
+		return errors.Join(store.Orgs.Insert(tx, &cf.Org{Resource: cf.Resource{GUID: "org"}, Name: "o"}), store.Spaces.Insert(tx, &cf.Space{Resource: cf.Resource{GUID: "space"}, OrgGUID: "org", Name: "dev"}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Restore{Space: &backup.Space{GUID: "space", Org: "o", OrgGUID: "org"}, New: "copy", Secret: []byte("secret")}
+	var changed string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.Method != http.MethodGet {
+			body, _ := io.ReadAll(q.Body)
+			changed += q.Method + " " + q.URL.Path + " " + string(body)
+			return
+		}
+		guid := map[string]string{"/v3/organizations": "org", "/v3/spaces": "new"}[q.URL.Path]
+		_ = json.NewEncoder(w).Encode(capi.Doc{"resources": []any{capi.Doc{"guid": guid, "metadata": capi.Doc{"annotations": capi.Doc{restoring: r.origin("org")}}}}})
+	}))
+	defer server.Close()
+	r.To = &capi.Client{API: server.URL, HTTP: server.Client()}
+	c := &copier{to: r.To, restore: &restorer{r, s}, show: command.NewReport(&command.Env{Out: io.Discard})}
+	if p, err := c.newSpace(t.Context()); err != nil || p.space.GUID != "new" {
+		t.Fatalf("got %+v, %v", p, err)
+	}
+	if want := `PATCH /v3/spaces/new/features/ssh {"enabled":false}`; changed != want {
+		t.Errorf("got %q; want %q", changed, want)
 	}
 }
