@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,8 +73,10 @@ func (c *copier) runRestore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(r.App) > 0 && len(apps) == 0 {
-		return fmt.Errorf("the space %s of the backup has no such app", space.Name)
+	for _, name := range r.App {
+		if !slices.ContainsFunc(apps, func(a app) bool { return a.Name == name }) {
+			return fmt.Errorf("the space %s of the backup has no app %s", space.Name, name)
+		}
 	}
 	to, err := c.newSpace(ctx)
 	if err != nil {

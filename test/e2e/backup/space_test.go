@@ -50,6 +50,7 @@ func TestASpaceIsRestored(t *testing.T) {
 	hasNotes(d, "copy", "notes-copy")
 	d.Answers("shop", "ready") // the running one
 	d.API("POST", "/v3/domains", e2e.Doc{"name": "part.example"}, nil)
+	says(t, d, restore("--from", file, "--new", "part", "--app", "shop", "--app", "shoop"), false, "the space dev of the backup has no app shoop")
 	says(t, d, restore("--from", file, "--new", "part", "--app", "shop", "--domain", "localhost=part.example", "--start"), true, "1 app of the space dev", "started")
 	if status, body, err := d.Get("shop.part.example", "/"); err != nil || status != 200 {
 		t.Errorf("at the route of another domain: got %d %q, %v", status, body, err)
