@@ -210,7 +210,7 @@ func (w *walk) apply(doc *yaml.Node, op Op) (*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return w.replace(doc, tree.Unplaced(value))
+		return w.replace(doc, tree.Written(tree.Unplaced(value)))
 	case "remove":
 		return doc, w.remove(doc)
 	}

@@ -130,6 +130,8 @@ func TestErrors(t *testing.T) {
 		{op("replace", "/map/a=b", "1"), "Expected to find an array at path '/map/a=b' but found 'map[interface {}]interface {}'"},
 		{op("replace", "/map/-", "1"), "Expected to find an array at path '/map/-' but found 'map[interface {}]interface {}'"},
 		{op("replace", "/key/a", "1"), "Expected to find a map at path '/key/a' but found 'int'"},
+		{op("replace", "/key", "{v: [1e3]}") + op("replace", "/key/v/0/a", "1"), "Expected to find a map at path '/key/v/0/a' but found 'int'"},
+		{op("replace", "/key", "1e6") + op("replace", "/key/a", "1"), "Expected to find a map at path '/key/a' but found 'float64'"},
 		{op("replace", "/none/a", "1"), "Expected to find a map at path '/none/a' but found '<nil>'"},
 		{op("replace", "/new?/0", "1"), "Expected to find key, matching index or after last index token at path '/new?/0'"},
 		{op("replace", "/a?/b?/0", "1"), "Expected to find key, matching index or after last index token at path '/a?/b/0'"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -78,6 +79,20 @@ func Sent(v any) any {
 		}
 		return v
 	})
+}
+
+// Written returns a tree as the bosh CLI writes and reads the value of an operation before it puts it into a manifest
+// (go-patch: ReplaceOp.cloneValue): with the integers that Sent has.
+func Written(n *yaml.Node) *yaml.Node {
+	for _, c := range n.Content {
+		Written(c)
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!float" {
+		if i, ok := Sent(scalar(n)).(int); ok {
+			n.Tag, n.Value, n.Style = "!!int", strconv.Itoa(i), 0
+		}
+	}
+	return n
 }
 
 // mapNumbers returns v with f applied to everything in it but maps and lists.
