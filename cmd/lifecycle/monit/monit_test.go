@@ -116,6 +116,18 @@ func TestStartProgramThatGoesOn(t *testing.T) {
 	}
 }
 
+// A start program that failed is started again at the next look, not after its time.
+func TestStartProgramThatFails(t *testing.T) {
+	w := newWorld(t)
+	c := w.check("a")
+	c.Start.Timeout = time.Hour
+	c.Start.Args[2] = `cd ` + w.dir + `; echo try $0 >> log; [ -e tried ] || { touch tried; exit 1; }; sleep 600 & echo $! > $0.pid; echo start $0 >> log`
+	end := w.supervise(c)
+	w.log("try a\ntry a\nstart a\n")
+	end()
+	w.log("try a\ntry a\nstart a\nstop a\n")
+}
+
 func TestProgramsRunAs(t *testing.T) {
 	cmd, err := command(contract.MonitProgram{Args: []string{"/bin/true"}, User: "root", Group: "0"})
 	if err != nil || cmd.SysProcAttr.Credential.Uid != 0 || cmd.SysProcAttr.Credential.Gid != 0 || !cmd.SysProcAttr.Setsid {

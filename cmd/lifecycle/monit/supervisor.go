@@ -2,7 +2,6 @@ package monit
 
 import (
 	"context"
-	"os/exec"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -19,14 +18,14 @@ type supervisor struct {
 	// unmonitored leaves what has ended as it is. A script sets it.
 	unmonitored atomic.Bool
 
-	held     map[string]int             // how often in a row a condition has held
-	seen     map[string]bool            // has run
-	starting map[string]<-chan struct{} // open as long as the start program runs
+	held     map[string]int      // how often in a row a condition has held
+	seen     map[string]bool     // has run
+	starting map[string]*program // the last start program
 }
 
 // run starts the processes, and starts again those that ended, until ctx ends. Then it stops them.
 func (s *supervisor) run(ctx context.Context) error {
-	s.seen, s.starting, s.held = map[string]bool{}, map[string]<-chan struct{}{}, map[string]int{}
+	s.seen, s.starting, s.held = map[string]bool{}, map[string]*program{}, map[string]int{}
 	if err := forget(s.checks); err != nil {
 		return err
 	}
@@ -92,24 +91,31 @@ func (s *supervisor) stopDependents(name string) {
 }
 
 // start runs a start program and waits until the process is there. The program may go on meanwhile, or become the process; one that
-// has not ended is not started a second time.
+// has not ended is not started a second time. Of one that failed nothing more is expected: the next look starts it again, where monit
+// would wait for the rest of its time.
 func (s *supervisor) start(ctx context.Context, c contract.MonitCheck) {
-	if running(s.starting[c.Name]) || len(c.Start.Args) == 0 {
+	if s.starting[c.Name].running() || len(c.Start.Args) == 0 {
 		return
 	}
 	s.say("starting process %s: %q", c.Name, c.Start.Args)
-	ended, err := begin(c.Start)
+	p, err := begin(c.Start)
 	if err != nil {
 		s.say("process %s: %v", c.Name, err)
 		return
 	}
-	s.starting[c.Name] = ended
+	s.starting[c.Name] = p
 	within, cancel := context.WithTimeout(ctx, c.Start.Timeout)
 	defer cancel()
-	if until(within, func() bool { _, alive := pid(c); return alive }) {
+	alive := func() bool { _, alive := pid(c); return alive }
+	until(within, func() bool { return alive() || p.failed() })
+	switch {
+	case alive():
 		s.say("process %s is running", c.Name)
 		s.seen[c.Name] = true
-	} else if ctx.Err() == nil {
+	case ctx.Err() != nil:
+	case p.failed():
+		s.say("process %s did not start: its start program failed: %v", c.Name, p.err)
+	default:
 		s.say("process %s did not start within %s: no process has the number in %s", c.Name, c.Start.Timeout, c.Pidfile)
 	}
 }
@@ -121,47 +127,56 @@ func (s *supervisor) stop(c contract.MonitCheck) {
 		return
 	}
 	s.say("stopping process %s", c.Name)
-	var ended <-chan struct{}
+	var stopping *program
 	timeout := c.Stop.Timeout
 	if len(c.Stop.Args) == 0 {
 		timeout = c.Start.Timeout
 		_ = syscall.Kill(n, syscall.SIGTERM) // it may have ended
 	} else {
 		var err error
-		if ended, err = begin(c.Stop); err != nil {
+		if stopping, err = begin(c.Stop); err != nil {
 			s.say("process %s: %v", c.Name, err)
 			return
 		}
 	}
 	within, cancel := context.WithTimeout(context.Background(), max(timeout, time.Second))
 	defer cancel()
-	if !until(within, func() bool { _, alive := pid(c); return !alive && !running(ended) }) {
+	if !until(within, func() bool { _, alive := pid(c); return !alive && !stopping.running() }) {
 		s.say("process %s did not stop within %s", c.Name, timeout)
 	}
 }
 
-// begin runs a program; ended is closed at its end.
-func begin(p contract.MonitProgram) (ended <-chan struct{}, err error) {
-	cmd, err := command(p)
+// program is a start or stop program that was begun. nil is none.
+type program struct {
+	ended chan struct{} // closed at its end
+	err   error         // why it failed, once it has ended
+}
+
+// begin runs a program.
+func begin(of contract.MonitProgram) (*program, error) {
+	cmd, err := command(of)
 	if err != nil {
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	done := make(chan struct{})
-	go func(cmd *exec.Cmd) {
-		defer close(done)
-		_ = cmd.Wait() // whether the process runs is seen by its pidfile
-	}(cmd)
-	return done, nil
+	p := &program{ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		p.err = cmd.Wait()
+	}()
+	return p, nil
 }
 
-// running reports whether a program has not ended; nil is none.
+// running reports whether the program has not ended.
+func (p *program) running() bool { return p != nil && running(p.ended) }
+
+// failed reports whether the program has ended with an error.
+func (p *program) failed() bool { return !p.running() && p.err != nil }
+
+// running reports whether ended is still open.
 func running(ended <-chan struct{}) bool {
-	if ended == nil {
-		return false
-	}
 	select {
 	case <-ended:
 		return false
