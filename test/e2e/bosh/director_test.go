@@ -214,14 +214,14 @@ func (d *directorDaemon) done(method, path, body string, header ...string) (even
 	return events, result
 }
 
-// manifestOfHands is the manifest of hands as the bosh CLI sends it, with a VM type of the errand.
+// manifestOfHands is the manifest of hands as the bosh CLI sends it.
 func (d *directorDaemon) manifestOfHands() string {
 	d.T.Helper()
 	text, err := os.ReadFile(d.manifest)
 	if err != nil {
 		d.T.Fatal(err)
 	}
-	return strings.NewReplacer("  lifecycle: errand\n", "  lifecycle: errand\n  vm_type: small\n", "((registry))", d.registry.Host, "((registry_user))", e2e.RegistryUser, "((registry_password))", e2e.RegistryPassword).Replace(string(text))
+	return strings.NewReplacer("((registry))", d.registry.Host, "((registry_user))", e2e.RegistryUser, "((registry_password))", e2e.RegistryPassword).Replace(string(text))
 }
 
 // TestDirector does with the director's API what the bosh CLI does.
@@ -276,7 +276,7 @@ func (d *directorDaemon) directorDisks(t *testing.T) {
 // directorDeploys deploys hands, and looks at what came of it.
 func (d *directorDaemon) directorDeploys(t *testing.T) {
 	t.Helper()
-	text := d.manifestOfHands()
+	text := strings.Replace(d.manifestOfHands(), "  lifecycle: errand\n", "  lifecycle: errand\n  vm_type: small\n", 1)
 	var diff struct{ Diff [][]any }
 	status, _, answer := d.call("POST", "/deployments/hands/diff?redact=true", text)
 	if err := json.Unmarshal(answer, &diff); err != nil || status != 200 || len(diff.Diff) == 0 || diff.Diff[0][1] != "added" || bytes.Contains(answer, []byte(e2e.RegistryPassword)) {
