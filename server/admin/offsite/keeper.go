@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,6 +66,8 @@ type Made struct {
 	Size    int64 // bytes
 	Added   int64 // bytes that were sent
 	Removed int   // backups that were not kept any longer
+
+	Recipients []string `json:",omitempty"` // as the flags had them; nil: of an earlier cupola
 }
 
 // Which errors a Keeper answers with.
@@ -136,10 +139,11 @@ func (k *Keeper) makeBackups(ctx context.Context) error {
 	}
 }
 
-// due is when the next backup of an address is made: at once if changes wait for one.
+// due is when the next backup of an address is made: at once if changes wait for one, or its recipients cannot read the last one.
 func (k *Keeper) due(to string, now time.Time) time.Time {
 	s := k.status(to)
-	if f := k.followers[to]; f != nil && f.needsBackup() && s.Failures == 0 {
+	f, others := k.followers[to], s.Last.Recipients != nil && !slices.Equal(s.Last.Recipients, k.Recipients)
+	if s.Failures == 0 && (others || f != nil && f.needsBackup()) {
 		return now
 	}
 	return s.due(now, k.Every)
@@ -320,7 +324,7 @@ func (k *Keeper) write(ctx context.Context, to string, report steps.Func) (m Mad
 	if err != nil {
 		return m, err
 	}
-	m = Made{Name: saved.Name, At: saved.Created, Size: saved.Size, Added: saved.Added}
+	m = Made{Name: saved.Name, At: saved.Created, Size: saved.Size, Added: saved.Added, Recipients: k.Recipients}
 	removed, err := r.Prune(ctx, keep)
 	if err != nil {
 		return m, fmt.Errorf("the backup %s was made, but old ones were not removed: %w", saved.Name, err)

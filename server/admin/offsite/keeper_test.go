@@ -1,6 +1,7 @@
 package offsite
 
 import (
+	"encoding/json"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -78,6 +79,37 @@ func TestFlags(t *testing.T) {
 	} {
 		if err := f.Check(); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%+v: got %v; want %q", f, err, want)
+		}
+	}
+}
+
+// TestOtherRecipientsAreDue wants a backup at once where the last one is for other recipients, but for one that fails, and for one of an
+// earlier cupola, which did not say.
+func TestOtherRecipientsAreDue(t *testing.T) {
+	now := time.Now().UTC().Truncate(time.Second)
+	later := now.Add(24 * time.Hour)
+	for name, c := range map[string]struct {
+		last   Status
+		atOnce bool
+	}{
+		"the same":             {Status{Last: Made{At: now, Recipients: []string{"age1b"}}}, false},
+		"others":               {Status{Last: Made{At: now, Recipients: []string{"age1a"}}}, true},
+		"one more":             {Status{Last: Made{At: now, Recipients: []string{"age1a", "age1b"}}}, true},
+		"of an earlier cupola": {Status{Last: Made{At: now}}, false},
+		"others, and fails":    {Status{Last: Made{At: now, Recipients: []string{"age1a"}}, Tried: now, Failures: 1}, false},
+	} {
+		c.last.To = "/mnt"
+		state := filepath.Join(t.TempDir(), "offsite.json")
+		text, err := json.Marshal([]Status{c.last})
+		if err == nil {
+			err = os.WriteFile(state, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := New(Config{Flags: Flags{To: []string{"/mnt"}, Recipients: []string{"age1b"}}, State: state, Log: slog.New(slog.DiscardHandler)})
+		if got := k.due("/mnt", now); !got.After(now) != c.atOnce || got.After(later) {
+			t.Errorf("%s: due %v after", name, got.Sub(now))
 		}
 	}
 }

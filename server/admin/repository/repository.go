@@ -136,6 +136,8 @@ type Snapshot struct {
 	SHA256  string    // of the stream, in hex
 	After   string    `json:",omitempty"` // of a part: the one that it follows; "": the backup
 	Files   []string  `json:",omitempty"` // of a backup: the FileIDs of what is in it
+	Readers string    `json:",omitempty"` // the ID of its recipients; "": of an earlier cupola
+	Apart   bool      `json:",omitempty"` // its chunks have IDs that are of its recipients, too
 	Chunks  []Chunk
 }
 

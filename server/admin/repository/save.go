@@ -62,8 +62,11 @@ func (r *Repository) Save(ctx context.Context, o SaveOptions, write func(io.Writ
 	for slices.Contains(names, began.Format(stamp)) { // by another daemon, or just now
 		began = began.Add(time.Second)
 	}
-	s := &saver{Repository: r, ctx: ctx, options: o, known: known, sum: sha256.New(), began: time.Now()}
-	s.made.Snapshot = Snapshot{Name: began.Format(stamp), Created: began, Version: o.Version, Host: host, After: o.After}
+	s := &saver{Repository: r, ctx: ctx, options: o, known: known, sum: sha256.New(), began: time.Now(), idKey: r.key}
+	s.made.Snapshot = Snapshot{Name: began.Format(stamp), Created: began, Version: o.Version, Host: host, After: o.After, Readers: r.readersID(o.Recipients)}
+	if s.made.Apart = r.isApart(ctx, names, s.made.Readers); s.made.Apart {
+		s.idKey = digest(r.key, []byte("chunks for "+s.made.Readers))
+	}
 	if s.pack, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)); err != nil {
 		return Saved{}, err
 	}
@@ -110,6 +113,7 @@ type saver struct {
 	ctx     context.Context
 	options SaveOptions
 	known   map[string]storage.Object
+	idKey   []byte // of the IDs of chunks
 	pack    *zstd.Encoder
 	sum     hash.Hash
 	made    Saved
@@ -122,7 +126,7 @@ func (s *saver) chunk(content []byte) error {
 		return context.Cause(s.ctx)
 	}
 	s.sum.Write(content)
-	c := Chunk{hex.EncodeToString(digest(s.key, content)), int64(len(content))}
+	c := Chunk{hex.EncodeToString(digest(s.idKey, content)), int64(len(content))}
 	s.made.Chunks = append(s.made.Chunks, c)
 	s.made.Size += c.Size
 	if _, ok := s.known[c.ID]; ok {

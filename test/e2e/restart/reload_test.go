@@ -80,14 +80,10 @@ func TestReloadOfTargets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, binary := filepath.Join(dir, "cupola.yml"), e2e.NeedBinary(t)
-	out, err := exec.Command(binary, "backups", "key", filepath.Join(dir, "key")).CombinedOutput()
-	if err != nil {
-		t.Fatalf("backups key: %v\n%s", err, out)
-	}
-	_, recipient, _ := strings.Cut(string(out), "--backup-recipient ")
+	recipient := backupKey(t, binary, filepath.Join(dir, "key"))
 	first, second := t.TempDir(), t.TempDir()
 	config := func(to, command, room, services string) {
-		text := "backup-to: [" + to + "]\nbackup-recipient: [" + strings.TrimSpace(recipient) + "]\nbackup-every: 1000h\nalert-command: " + command + "\ndisk-low-water: " + room + "\ndata-services: [" + services + "]\n"
+		text := "backup-to: [" + to + "]\nbackup-recipient: [" + recipient + "]\nbackup-every: 1000h\nalert-command: " + command + "\ndisk-low-water: " + room + "\ndata-services: [" + services + "]\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -127,4 +123,27 @@ func TestReloadOfTargets(t *testing.T) {
 	}
 	d.WaitFor("/v3/service_offerings?names=memcached")
 	d.DataInstance("files", "shared")
+	recipient = backupKey(t, binary, filepath.Join(dir, "other"))
+	config(second, "'true'", "2M", "files, memcached")
+	if err := d.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	e2e.Eventually(t, time.Minute, func() string {
+		out, err := d.Run("backups", "fetch", "latest", filepath.Join(dir, "fetched"), "--identity", filepath.Join(dir, "other"), "--data-dir", d.Dir)
+		if err != nil {
+			return out
+		}
+		return ""
+	})
+}
+
+// backupKey makes a key that opens backups, and returns the public one.
+func backupKey(t *testing.T, binary, file string) string {
+	t.Helper()
+	out, err := exec.Command(binary, "backups", "key", file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("backups key: %v\n%s", err, out)
+	}
+	_, recipient, _ := strings.Cut(string(out), "--backup-recipient ")
+	return strings.TrimSpace(recipient)
 }
