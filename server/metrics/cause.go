@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// How many apps have their causes kept, and for how long one causes what begins.
+// The number of apps whose causes are kept, and how long a request counts as the cause of what begins.
 const (
 	maxCauses = 1024
 	causeTime = 5 * time.Minute

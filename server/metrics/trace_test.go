@@ -61,7 +61,7 @@ func spansOf(t *testing.T, sample float64, do func(*Metrics)) map[string]*trace.
 	return spans
 }
 
-// request has the API change an app, as a client that sends a trace's header.
+// request changes an app by the API, as a client that sends a trace's header.
 func request(t *testing.T, m *Metrics, method, traceparent string) {
 	t.Helper()
 	s, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})

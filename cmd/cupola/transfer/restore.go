@@ -161,8 +161,8 @@ func (r *Restore) findOrg(ctx context.Context) (org named, err error) {
 	return org, err
 }
 
-// origin is the value of restoring: a space, the time as of which it is restored, and a code that nobody else can make for a space of this name
-// in an org.
+// origin is the value of restoring: a space, the time as of which it is restored, and a code for a space of this name in an org, which only
+// who has Secret can make.
 func (r *Restore) origin(org string) string {
 	code := hmac.New(sha256.New, r.Secret)
 	fmt.Fprintf(code, "cupola restore: %q %q %q %q", r.Space.GUID, r.made(), org, r.New)

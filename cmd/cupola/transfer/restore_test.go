@@ -80,7 +80,7 @@ func TestOrgOfARestore(t *testing.T) {
 	}
 }
 
-// TestRolesOfARestore gives them to the same users, by their GUIDs: whoever has the name of one by now may be somebody else.
+// TestRolesOfARestore gives them to the same users, by their GUIDs: another user may have the name of one by now.
 func TestRolesOfARestore(t *testing.T) {
 	var given []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

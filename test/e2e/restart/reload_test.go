@@ -74,8 +74,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadOfTargets has SIGHUP change where alerts and backups go, which services are offered, and how much room is kept, while an
-// app answers.
+// TestReloadOfTargets changes by SIGHUP where alerts and backups go, for whom backups are encrypted, which services are offered, and how much
+// room is kept.
 func TestReloadOfTargets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
