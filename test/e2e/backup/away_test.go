@@ -35,6 +35,7 @@ func TestATargetThatIsAway(t *testing.T) {
 	o := newOffsite(t, server.Address)
 	d := e2e.StartDaemon(t, o.binary, o.flags...)
 	e2e.Eventually(t, time.Minute, func() string { return files(dir, "journal/*/snapshots/*.json", 1) })
+	statusHas(t, d, 1, " ok\n") // the backup that it follows has ended
 	server.Stop()
 	all, scratch := workAway(d, awayTime(t))
 	if out := listAlerts(d); !strings.Contains(out, "backup-behind") {
