@@ -83,7 +83,14 @@ func OpenFor(ctx context.Context, s storage.Storage, secret []byte) (*Repository
 		if err != nil {
 			return nil, err
 		}
-		return r, s.Put(ctx, ownerName, text)
+		if err = s.Put(ctx, ownerName, text); err == nil {
+			return r, nil
+		}
+		// Another connection of the same cupola may have made it meanwhile.
+		if o, _ := readOwner(ctx, s); o != mine {
+			return nil, err
+		}
+		return r, nil
 	}
 	if err != nil {
 		return nil, err

@@ -219,6 +219,25 @@ func (b *broken) Put(ctx context.Context, name string, content []byte) error {
 	return b.Storage.Put(ctx, name, content)
 }
 
+// overtaken is a storage to which another connection writes the same just before each put, which fails.
+type overtaken struct{ storage.Storage }
+
+func (o overtaken) Put(ctx context.Context, name string, content []byte) error {
+	return errors.Join(o.Storage.Put(ctx, name, content), errBroken)
+}
+
+// TestMadeByTwo makes a repository at the same time as another connection.
+func TestMadeByTwo(t *testing.T) {
+	w := &world{t: t, dir: t.TempDir()}
+	if _, err := OpenFor(t.Context(), overtaken{w.storage()}, []byte("secret")); err != nil {
+		t.Error(err)
+	}
+	w.dir = t.TempDir()
+	if _, err := OpenFor(t.Context(), &broken{w.storage(), 0}, []byte("secret")); !errors.Is(err, errBroken) {
+		t.Errorf("got %v of a storage that cannot be written", err)
+	}
+}
+
 // TestResumesWhatWasCutOff breaks a backup off, and expects that the next one sends the
 // rest alone, and that nothing of it is pruned meanwhile.
 func TestResumesWhatWasCutOff(t *testing.T) {
