@@ -114,9 +114,10 @@ func (f *firewall) ruleExprs(r Rule) ([]expr.Any, error) {
 	return append(exprs, accept()...), nil
 }
 
-// destinationOf matches packets to where a rule allows them.
+// destinationOf matches packets to where a rule allows them. Without a destination that is
+// the host, whatever its addresses are.
 func (f *firewall) destinationOf(r Rule) ([]expr.Any, error) {
-	if r.host {
+	if len(r.Destinations) == 0 {
 		return leaves(expr.CmpOpEq), nil
 	}
 	to, err := f.destinationIn(r.Destinations)

@@ -24,13 +24,14 @@ func newRouter(listens []netip.AddrPort) (r router) {
 	return r
 }
 
-// rules are those that open the router to whom a rule allows networks.
+// rules are those that open the router to whom a rule allows networks. Without a
+// destination they are for each address of the host.
 func (r router) rules(of Rule) (list []Rule) {
 	if !of.sparesHost() || of.Protocol != "tcp" && of.Protocol != "all" {
 		return nil
 	}
 	if len(r.everywhere) > 0 && of.isPublic() {
-		list = append(list, Rule{Protocol: "tcp", Ports: r.everywhere, Log: of.Log, host: true})
+		list = append(list, Rule{Protocol: "tcp", Ports: r.everywhere, Log: of.Log})
 	} else if len(r.everywhere) > 0 {
 		list = append(list, Rule{Protocol: "tcp", Destinations: of.Destinations, Ports: r.everywhere, Log: of.Log})
 	}

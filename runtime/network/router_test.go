@@ -27,7 +27,7 @@ func TestWhoReachesTheRouter(t *testing.T) {
 		var got []string
 		for _, rule := range r.rules(rule(t, c.protocol, c.destination, c.ports)) {
 			to := "host"
-			if !rule.host {
+			if len(rule.Destinations) > 0 {
 				to = rule.Destinations[0].From.String()
 			}
 			got = append(got, fmt.Sprint(to, " ", rule.Ports))

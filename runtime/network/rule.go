@@ -24,8 +24,6 @@ type Rule struct {
 	ICMPType, ICMPCode int
 	// Log makes the kernel log each new connection.
 	Log bool
-
-	host bool // the destinations are the host's addresses, whatever they are
 }
 
 // Range is all addresses from From to To, both included.
