@@ -413,6 +413,30 @@ func TestNoLog(t *testing.T) {
 	})
 }
 
+// TestCutLog has the cluster end a log in the middle of a line, before the container has ended and after it.
+func TestCutLog(t *testing.T) {
+	for name, cut := range map[string]func(*cluster){
+		"while it runs": func(c *cluster) { c.begins(guid, true, true); settle(time.Second); c.exits(guid, 0) },
+		"at its end":    func(c *cluster) { c.exits(guid, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, c *cluster, w *world) {
+				w.Start(container(guid))
+				synctest.Wait()
+				c.cutLogs = 1
+				c.says(guid, "the first line")
+				settle(time.Millisecond)
+				c.says(guid, "the second line")
+				cut(c)
+				settle(time.Minute)
+				if got := w.take(); strings.Count(got, "APP/PROC/WEB: the first line\n") != 1 || strings.Count(got, "APP/PROC/WEB: the second line\n") != 1 || strings.Contains(got, "the first l\n") {
+					t.Errorf("got %s", got)
+				}
+			})
+		})
+	}
+}
+
 func TestSetFilesAndTags(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster, w *world) {
 		w.Start(container(guid))

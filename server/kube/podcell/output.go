@@ -174,7 +174,7 @@ func (i *instance) readLog(ctx context.Context, container string) {
 		from, err := i.cell.cfg.Cluster.Logs(ctx, i.guid, container, i.output.until(container))
 		if err == nil {
 			var n int
-			n, err = i.readLines(from, container)
+			n, err = i.readLines(from, container, ended && more == 1)
 			_ = from.Close()
 			if n > 0 || time.Since(began) > drainTime {
 				wait = firstLogWait
@@ -209,14 +209,18 @@ func (i *instance) nextLogWait(wait time.Duration, err error) time.Duration {
 	return next
 }
 
-// readLines logs the lines that were not logged before, and counts them.
-func (i *instance) readLines(from io.Reader, container string) (n int, err error) {
+// readLines logs the lines that were not logged before, and counts them. A log that ends in the middle of a line was cut off:
+// the line is logged whole when it is read again, or as it is at the last try.
+func (i *instance) readLines(from io.Reader, container string, lastTry bool) (n int, err error) {
 	source, last := i.sourceOf(container), i.output.until(container)
 	r := lines{Reader: bufio.NewReaderSize(from, partSize)}
 	for rest, old := false, false; ; {
 		text, cut, err := r.next()
 		if len(text) == 0 || err != nil && !cut && !errors.Is(err, io.EOF) {
 			return n, err
+		}
+		if errors.Is(err, io.EOF) && !lastTry {
+			return n, io.ErrUnexpectedEOF
 		}
 		text = bytes.TrimRight(text, "\r\n")
 		if !rest { // the rest of a line that was too long has no time
