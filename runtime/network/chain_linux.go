@@ -224,13 +224,16 @@ func stateIn(bits uint32) []expr.Any {
 	}
 }
 
+// gateway is the host's address in the containers' network.
+func (f *firewall) gateway() netip.Addr { return f.subnet.Addr().Next() }
+
 // asksNames are the rules that let containers ask the host's address for names,
 // by UDP and TCP.
 func (f *firewall) asksNames() (rules [][]expr.Any) {
 	const addressAt, portAt, port = 16, 2, 53
 	for _, protocol := range []string{"udp", "tcp"} {
 		rules = append(rules, slices.Concat(f.from(), protocolIs(protocol), []expr.Any{
-			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: addressAt, Len: 4}, equal(f.subnet.Addr().Next().AsSlice()...),
+			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: addressAt, Len: 4}, equal(f.gateway().AsSlice()...),
 			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: portAt, Len: 2}, equal(0, port),
 		}, accept()))
 	}
@@ -248,7 +251,7 @@ func (f *firewall) dropQueries() []expr.Any {
 	const unreachable, portUnreachable = 3, 3
 	return slices.Concat(f.to(), protocolIs("icmp"), []expr.Any{
 		load(0, 2), equal(unreachable, portUnreachable),
-		load(ownHeader+addressAt, 4), equal(f.subnet.Addr().Next().AsSlice()...),
+		load(ownHeader+addressAt, 4), equal(f.gateway().AsSlice()...),
 		load(ownHeader+ipHeader+portAt, 2), equal(0, port),
 	}, drop())
 }
@@ -260,7 +263,7 @@ func (f *firewall) dropQueries() []expr.Any {
 func (f *firewall) dropResets() (rules [][]expr.Any) {
 	const sourceAt, portAt, sequenceAt, flagsAt, resetAck = 12, 0, 4, 13, 0x14
 	for _, at := range f.router.at {
-		if at.Addr() != f.subnet.Addr().Next() {
+		if at.Addr() != f.gateway() {
 			continue
 		}
 		load := func(base expr.PayloadBase, offset, length uint32) expr.Any {

@@ -15,9 +15,8 @@ const namesPort = 53
 // openNames listens for containers' questions for names. Where another program
 // has the port on all addresses, apps find no internal names.
 func (e *Executor) openNames() {
-	subnet := e.Dir.Owner().Subnet
 	s, err := dns.Listen(dns.Config{
-		Address: netip.AddrPortFrom(subnet.Addr().Next(), namesPort), Clients: subnet, Log: e.Log,
+		Address: netip.AddrPortFrom(e.gateway(), namesPort), Clients: e.Dir.Owner().Subnet, Log: e.Log,
 		Localhost: e.Domain == "localhost" || strings.HasSuffix(e.Domain, ".localhost"),
 	})
 	if err != nil {

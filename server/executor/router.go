@@ -11,19 +11,22 @@ import (
 // below localhost lead.
 func (e *Executor) routerListens() (all []netip.AddrPort, inside map[string]netip.AddrPort) {
 	inside = map[string]netip.AddrPort{}
-	for flag, address := range map[string]string{"http": e.HTTP, "https": e.HTTPS} {
-		at, ok := listenAddress(address)
+	for _, l := range []struct{ flag, address string }{{"http", e.HTTP}, {"https", e.HTTPS}} { // in the order that the next daemon's rules have
+		at, ok := listenAddress(l.address)
 		if !ok {
 			continue // it is off
 		}
 		all = append(all, at)
 		if !at.Addr().IsUnspecified() {
-			inside[flag] = netip.AddrPortFrom(e.Dir.Owner().Subnet.Addr().Next(), at.Port())
-			all = append(all, inside[flag])
+			inside[l.flag] = netip.AddrPortFrom(e.gateway(), at.Port())
+			all = append(all, inside[l.flag])
 		}
 	}
 	return all, inside
 }
+
+// gateway is the host's address in the containers' network.
+func (e *Executor) gateway() netip.Addr { return e.Dir.Owner().Subnet.Addr().Next() }
 
 // listenAddress is the address that net.Listen listens at, given the value of a flag.
 func listenAddress(text string) (at netip.AddrPort, ok bool) {
