@@ -29,10 +29,10 @@ func Checkup(ctx context.Context, c config.Config) []doctor.Result {
 }
 
 // clusterChecks are the checks of the clusters of --kubernetes.
-func clusterChecks(c config.Config) map[string]func(context.Context) error {
-	all := map[string]func(context.Context) error{}
+func clusterChecks(c config.Config) map[string]func(context.Context) (mend string, err error) {
+	all := map[string]func(context.Context) (string, error){}
 	for _, of := range c.Clusters {
-		all[of.Name] = func(ctx context.Context) error { return podcell.Check(ctx, of, c.Log) }
+		all[of.Name] = func(ctx context.Context) (string, error) { return podcell.Check(ctx, of, c.Log) }
 	}
 	return all
 }

@@ -14,12 +14,12 @@ func (m *machine) cluster(name string) func(context.Context) Result {
 	return func(ctx context.Context) Result {
 		ctx, cancel := context.WithTimeoutCause(ctx, clusterTime, errors.New("it does not answer"))
 		defer cancel()
-		err := m.Clusters[name](ctx)
+		mend, err := m.Clusters[name](ctx)
 		if ctx.Err() != nil {
 			err = errors.Join(context.Cause(ctx), err)
 		}
 		if err != nil {
-			return failed(err, "kubectl apply -k server/kube/access   # an account with the rights that a cell needs; see docs/kubernetes.md")
+			return failed(err, mend)
 		}
 		return fine("answers, and would take pods of apps")
 	}

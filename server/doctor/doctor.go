@@ -55,8 +55,8 @@ type Options struct {
 	// Trial starts a container of each stack, with its files below dir, and returns what went wrong by the stack's name; the
 	// error is of what all containers need.
 	Trial func(ctx context.Context, dir string) (outcomes map[string]error, err error)
-	// Clusters try the Kubernetes clusters that are cells, by their names.
-	Clusters map[string]func(context.Context) error
+	// Clusters try the Kubernetes clusters that are cells, by their names. An error comes with what to do about it.
+	Clusters map[string]func(context.Context) (mend string, err error)
 }
 
 // Count returns the number of results at each level.

@@ -98,6 +98,9 @@ func Refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
+// Unauthorized reports whether the cluster does not know who asks.
+func Unauthorized(err error) bool { return apierrors.IsUnauthorized(err) }
+
 // ErrNoLog is of a log that the cluster says it cannot give, other than for being busy.
 var ErrNoLog = errors.New("the cluster gives no log")
 

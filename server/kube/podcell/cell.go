@@ -162,8 +162,10 @@ func (c *Cell) Presence() lrp.Cell {
 	defer c.mu.Unlock()
 	p.Unreachable = !c.known || !c.reached
 	if p.Unreachable && c.silence != nil {
-		p.Problem = "the API server does not answer: " + c.silence.Error()
-		p.Mend = "let this machine reach it, with a kubeconfig that it accepts; 'cupola doctor' with the flags of serve tries that"
+		p.Problem, p.Mend = "the API server does not answer: "+plain(c.silence).Error(), mendOf(c.silence)
+		if apply.Unauthorized(c.silence) || apply.Refused(c.silence) {
+			p.Problem = "the API server refuses requests: " + c.silence.Error()
+		}
 	}
 	if c.blind {
 		p.MemoryMB, p.DiskMB, p.Containers = unknownRoom, unknownRoom, unknownRoom

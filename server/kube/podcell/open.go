@@ -38,8 +38,15 @@ func connect(of cells.Cluster, log *slog.Logger) (*apply.Cluster, error) {
 }
 
 // Check does on a cluster what its cell will do, and leaves nothing there: it lists pods, Secrets and network
-// policies, and has the cluster say whether it would take the pod of an instance, and its Secret.
-func Check(ctx context.Context, of cells.Cluster, log *slog.Logger) error {
+// policies, and has the cluster say whether it would take the pod of an instance, and its Secret. An error comes with what to do about it.
+func Check(ctx context.Context, of cells.Cluster, log *slog.Logger) (mend string, err error) {
+	if err := try(ctx, of, log); err != nil {
+		return mendOf(err), err
+	}
+	return "", nil
+}
+
+func try(ctx context.Context, of cells.Cluster, log *slog.Logger) error {
 	cluster, err := connect(of, log)
 	if err != nil {
 		return err
@@ -47,7 +54,7 @@ func Check(ctx context.Context, of cells.Cluster, log *slog.Logger) error {
 	o := kube.InstanceOptions{Cell: of.Name, Owner: "doctor"}
 	for _, kind := range []string{"Pod", "Secret", "NetworkPolicy"} {
 		if _, err := cluster.Names(ctx, kind, o.Selector()); err != nil {
-			return fmt.Errorf("list objects of kind %s: %w", kind, err)
+			return fmt.Errorf("list objects of kind %s: %w", kind, plain(err))
 		}
 	}
 	made, err := kube.Instance(lrp.Container{GUID: "cupola-doctor", Kind: lrp.KindInstance, RunInfo: lrp.RunInfo{RootFS: "docker://cupola/doctor:1", MemoryMB: 64,
@@ -57,7 +64,7 @@ func Check(ctx context.Context, of cells.Cluster, log *slog.Logger) error {
 	}
 	for _, object := range append(made.Secrets, made.Pod) {
 		if err := cluster.Try(ctx, object); err != nil {
-			return fmt.Errorf("create objects of kind %s: %w", object.Kind(), err)
+			return fmt.Errorf("create objects of kind %s: %w", object.Kind(), plain(err))
 		}
 	}
 	return nil
