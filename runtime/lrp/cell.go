@@ -114,6 +114,7 @@ type Stats struct {
 	Uptime      time.Duration
 	FilesDigest string    // of its Files; "" where there is no place for any
 	FilesSince  time.Time // when it got them
+	Waits       string    // why it does not start yet, where the cell knows a reason; then nothing else is set
 }
 
 // Cell is the presence of a cell: what it is, has and offers.

@@ -180,7 +180,11 @@ func viewStats(c *call, p *cf.Process, index int, a *lrp.Actual, b *apps.Bound) 
 	if a == nil {
 		return d
 	}
-	d["details"] = control.OrNil(cmp.Or(a.PlacementError, crashOf(c, p, a, state)))
+	details := cmp.Or(a.PlacementError, waitOf(c, a, state))
+	if details == "" {
+		details = crashOf(c, p, a, state)
+	}
+	d["details"] = control.OrNil(details)
 	d = placedStats(c, p, d)
 	if state != "RUNNING" {
 		if state == "DOWN" {
@@ -195,6 +199,17 @@ func viewStats(c *call, p *cf.Process, index int, a *lrp.Actual, b *apps.Bound) 
 	}
 	d["uptime"] = max(0, int64(time.Since(a.Since).Seconds()))
 	return with(d, quotas(c, p, a, s))
+}
+
+// waitOf says why an instance that was placed does not start yet, where its cell knows.
+func waitOf(c *call, a *lrp.Actual, state string) string {
+	if state != "STARTING" || a.InstanceGUID == "" {
+		return ""
+	}
+	if s, _ := c.s.Stats(a.InstanceGUID); s.Waits != "" {
+		return lrp.WaitsPrefix + s.Waits
+	}
+	return ""
 }
 
 // crashOf says why an instance crashed that waits for its next start, or starts:

@@ -104,3 +104,23 @@ func TestCrashesAreReadOnceARequest(t *testing.T) {
 		t.Errorf("the log was read %d times; want once", reads)
 	}
 }
+
+// TestWaitingInstance: why a placed instance does not start yet, where its cell knows, is in its details.
+func TestWaitingInstance(t *testing.T) {
+	w := newWorld(t)
+	w.write(seedStaging)
+	w.usage = lrp.Stats{Waits: "no room"}
+	w.write(func(tx *store.Tx) error {
+		p, err := store.Processes.Get(tx, "app-1")
+		if err != nil {
+			return err
+		}
+		app, err := store.Apps.Get(tx, "app-1")
+		if err != nil {
+			return err
+		}
+		key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}
+		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: key, Domain: lrp.DomainApps, State: lrp.Claimed, InstanceGUID: "i-1", CellID: "edge", CrashReason: "ended", Since: tx.Now})
+	})
+	w.run(t, []step{{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: `{"resources": [{"state": "STARTING", "details": "Waiting: no room"}]}`}})
+}

@@ -70,6 +70,7 @@ var refusals = []struct {
 	{pattern.Lazy(`Environment variable '.+' is too long|Environment variables are too large`), "keep long values in a file of the app, or in a service: cf create-user-provided-service"},
 	{pattern.Lazy(`too much disk requested`), "ask for less with disk_quota in the manifest, or cf push -k"},
 	{pattern.Lazy(`insufficient resources`), "no cell has that much: give the app less memory or disk (cf push -m, -k), stop others, or see cupola cells"},
+	{pattern.Lazy(`nodes are available: .*Insufficient`), "no node of the cluster has that much left: give the app less memory or disk (cf push -m, -k), stop others, or have an operator add nodes"},
 	{pattern.Lazy(`found no compatible cell`), "no cell has the stack or the tags that the app asks for: see cupola cells and cf stacks"},
 	{pattern.Lazy(`no files to push`), "push the directory that has the app's files (path in the manifest), and see what .cfignore leaves out"},
 }

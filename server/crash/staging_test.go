@@ -88,6 +88,7 @@ func TestMend(t *testing.T) {
 	for text, want := range map[string]string{
 		"memory quota_exceeded": "see cf org ORG", "memory space_quota_exceeded": "see cf space SPACE", "memory space_instance_memory_limit_exceeded": "give the app less memory",
 		"an instance cannot be placed: insufficient resources: memory": "no cell has that much", "something else": "",
+		"Unschedulable: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)": "no node of the cluster has that much left",
 	} {
 		if got := Mend(text); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: got %q; want %q", text, got, want)

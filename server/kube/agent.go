@@ -62,7 +62,7 @@ func AgentEnded(pod Object) bool {
 }
 
 // AgentWaits is why an agent's pod does not run.
-func AgentWaits(pod Object) string { return StateOf(pod, Record{}).Waits }
+func AgentWaits(pod Object) string { return StateOf(pod, Record{Packed: true}).Waits }
 
 // Agents lets the agent connect to the pods of the cell, and nowhere else; and these let it in.
 func (r Reach) Agents() []Object {

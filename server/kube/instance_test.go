@@ -166,9 +166,11 @@ func TestStateOf(t *testing.T) {
 	}{
 		{name: "new", pod: `{status: {phase: Pending}}`, phase: lrp.PhaseCreating},
 		{name: "full", pod: `{status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: 0/1 nodes}]}}`, phase: lrp.PhaseCreating, waits: "Unschedulable: 0/1 nodes"},
+		{name: "full, and nothing to evict", pod: `{status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available: 1 Insufficient memory. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No victims."}]}}`,
+			phase: lrp.PhaseCreating, waits: "Unschedulable: 0/1 nodes are available: 1 Insufficient memory"},
 		{name: "pulls", pod: `{status: {phase: Pending, containerStatuses: [{name: process, state: {waiting: {reason: ContainerCreating}}}]}}`, phase: lrp.PhaseCreating},
-		{name: "first pull", pod: `{status: {phase: Pending, containerStatuses: [{name: process, state: {waiting: {reason: ErrImagePull, message: absent}}}]}}`, phase: lrp.PhaseCreating, waits: "ErrImagePull: absent"},
-		{name: "no image", pod: `{status: {phase: Pending, containerStatuses: [{name: process, state: {waiting: {reason: ImagePullBackOff, message: absent}}}]}}`, phase: lrp.PhaseCreating, waits: "ImagePullBackOff: absent", stuck: true},
+		{name: "first pull", pod: `{status: {phase: Pending, containerStatuses: [{name: process, image: "reg/app:1", state: {waiting: {reason: ErrImagePull, message: absent}}}]}}`, phase: lrp.PhaseCreating, waits: "ErrImagePull: image reg/app:1: absent"},
+		{name: "no image", pod: `{status: {phase: Pending, containerStatuses: [{name: process, image: "reg/app:1", state: {waiting: {reason: ImagePullBackOff}}}]}}`, phase: lrp.PhaseCreating, waits: "ImagePullBackOff: image reg/app:1", stuck: true},
 		{name: "starts", pod: `{status: {phase: Running, podIP: 10.0.0.1, containerStatuses: [{name: process, started: false, state: {running: {startedAt: "2026-01-01T00:00:00Z"}}}]}}`, phase: lrp.PhaseStarting},
 		{name: "a sidecar starts", pod: `{status: {phase: Running, containerStatuses: [{name: process, started: true, state: {running: {startedAt: "2026-01-01T00:00:00Z"}}}, {name: sidecar-1, state: {waiting: {reason: ContainerCreating}}}]}}`, phase: lrp.PhaseStarting},
 		{name: "runs", pod: `{status: {phase: Running, conditions: [{type: Ready, status: "False"}], containerStatuses: [{name: process, started: true, state: {running: {startedAt: "2026-01-01T00:00:00Z"}}}]}}`, phase: lrp.PhaseRunning},
@@ -189,6 +191,20 @@ func TestStateOf(t *testing.T) {
 		if got := s.End.Reason(FailedProbe{}, len(r.Sources) > 1); s.Phase == lrp.PhaseExited && got != c.reason {
 			t.Errorf("%s: got the reason %q; want %q", c.name, got, c.reason)
 		}
+	}
+}
+
+// TestPullWaits: of a failed pull users see the cause, and of cupola's own registry what the nodes need.
+func TestPullWaits(t *testing.T) {
+	const containerd = `Back-off pulling image "10.0.0.1:5443/droplets/60b5@sha256:60b5": ErrImagePull: failed to pull and unpack image "10.0.0.1:5443/droplets/60b5@sha256:60b5": failed to resolve reference "10.0.0.1:5443/droplets/60b5@sha256:60b5": failed to do request: Head "https://10.0.0.1:5443/v2/droplets/60b5/manifests/sha256:60b5": x509: certificate signed by unknown authority`
+	pod := Abridged(Object{"status": doc{"phase": "Pending", "containerStatuses": []any{doc{"name": "process", "image": "10.0.0.1:5443/droplets/60b5@sha256:60b5", "state": doc{"waiting": doc{"reason": "ImagePullBackOff", "message": containerd}}}}}})
+	const cause = "x509: certificate signed by unknown authority"
+	if got, want := StateOf(pod, Record{}).Waits, "ImagePullBackOff: image 10.0.0.1:5443/droplets/60b5@sha256:60b5: "+cause; got != want {
+		t.Errorf("got %q; want %q", got, want)
+	}
+	want := "ImagePullBackOff: " + cause + "; nodes have to reach 10.0.0.1:5443, the address of --kubernetes-registry, and to trust the CA"
+	if got := StateOf(pod, Record{Packed: true}).Waits; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q; want %q", got, want)
 	}
 }
 
@@ -218,9 +234,9 @@ func TestFailedProbe(t *testing.T) {
 func TestRoomOf(t *testing.T) {
 	const allocatable = `allocatable: {cpu: 1930m, memory: 2Gi, ephemeral-storage: "1073741824", pods: "110"}`
 	for text, want := range map[string]Room{
-		`{status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:                              {2048, 1024, 110, 1.93},
-		`{status: {conditions: [{type: Ready, status: Unknown}], ` + allocatable + `}}`:                             {},
-		`{spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`: {},
+		`{status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`: {2048, 1024, 110, 1.93},
+		`{status: {conditions: [{type: Ready, status: Unknown}], ` + allocatable + `}}`:                                                                                                                            {},
+		`{spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:                                                                                                {},
 	} {
 		if got := RoomOf(status(text)); got != want {
 			t.Errorf("%s: got %+v; want %+v", text, got, want)

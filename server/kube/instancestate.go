@@ -72,7 +72,7 @@ func StateOf(pod Object, r Record) InstanceState {
 				healthy++
 			}
 		default:
-			s.waits(c)
+			s.waits(c, r)
 		}
 	}
 	switch phase := pod.Text("status", "phase"); {
@@ -129,19 +129,19 @@ func (s *InstanceState) ended(c Object, r Record) {
 // stuck are the reasons for which a container waits that do not pass by themselves.
 var stuck = map[string]bool{"ImagePullBackOff": true, "InvalidImageName": true, "ErrImageNeverPull": true, "CreateContainerConfigError": true, "CreateContainerError": true, "RunContainerError": true}
 
-func (s *InstanceState) waits(c Object) {
+func (s *InstanceState) waits(c Object, r Record) {
 	reason := c.Text("state", "waiting", "reason")
 	if reason == "" || reason == "ContainerCreating" || reason == "PodInitializing" {
 		return
 	}
-	s.Waits = strings.TrimSuffix(reason+": "+c.Text("state", "waiting", "message"), ": ")
+	s.Waits = waiting(reason, c.Text("state", "waiting", "message"), c.Text("image"), r.Packed)
 	s.Stuck = s.Stuck || stuck[reason]
 }
 
 func (s *InstanceState) unscheduled(pod Object) {
 	for _, c := range pod.Items("status", "conditions") {
 		if c.Text("type") == "PodScheduled" && c.Text("status") == "False" {
-			s.Waits = strings.TrimSuffix(cmp.Or(c.Text("reason"), "Unschedulable")+": "+c.Text("message"), ": ")
+			s.Waits = withoutNode(cmp.Or(c.Text("reason"), "Unschedulable"), c.Text("message"))
 		}
 	}
 }

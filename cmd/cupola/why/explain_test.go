@@ -55,3 +55,16 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	for details, want := range map[string]string{
+		"":                               "",
+		"insufficient resources: memory": "An instance of web cannot be placed: insufficient resources: memory\nTo mend it: no cell has that much",
+		"Waiting: Unschedulable: 0/2 nodes are available: 2 Insufficient memory": "An instance of web waits: Unschedulable: 0/2 nodes are available: 2 Insufficient memory\nTo mend it: no node of the cluster has that much left",
+	} {
+		if got := strings.Join(waiting("web", details), "\n"); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q: got %q; want %q", details, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cupola/cmd/cupola/capi"
+	"cupola/runtime/lrp"
 	"cupola/server/crash"
 )
 
@@ -27,7 +28,7 @@ type Crash struct {
 type facts struct {
 	state     string         // of the app: STARTED or STOPPED
 	instances map[string]int // by process type and state
-	waits     []string       // why instances cannot be placed
+	waits     []string       // why instances cannot be placed, or wait for their cell
 	build     string         // error of the last build; "" unless it failed
 	bare      bool           // the app has no droplet
 	crash     *Crash         // the last
@@ -109,15 +110,29 @@ func (f *facts) readStates(ctx context.Context, c *capi.Client, path string) err
 		}
 		for _, s := range stats.Resources {
 			f.instances[p.Type+" "+s.State]++
-			if s.Details != "" && s.State == "DOWN" {
-				f.waits = append(f.waits, fmt.Sprintf("An instance of %s cannot be placed: %s", p.Type, s.Details))
-				if mend := crash.Mend(s.Details); mend != "" {
-					f.waits = append(f.waits, "To mend it: "+mend+".")
-				}
+			if s.State == "DOWN" || strings.HasPrefix(s.Details, lrp.WaitsPrefix) {
+				f.waits = append(f.waits, waiting(p.Type, s.Details)...)
 			}
 		}
 	}
 	return nil
+}
+
+// waiting says what an instance of a process waits for, and how to mend it.
+func waiting(process, details string) (said []string) {
+	why, placed := strings.CutPrefix(details, lrp.WaitsPrefix)
+	switch {
+	case details == "":
+		return nil
+	case placed:
+		said = append(said, fmt.Sprintf("An instance of %s waits: %s", process, why))
+	default:
+		said = append(said, fmt.Sprintf("An instance of %s cannot be placed: %s", process, why))
+	}
+	if mend := crash.Mend(why); mend != "" {
+		said = append(said, "To mend it: "+mend+".")
+	}
+	return said
 }
 
 // readLines reads the end of an app's log.

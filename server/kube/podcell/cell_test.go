@@ -287,6 +287,22 @@ func TestStopBeforeCreated(t *testing.T) {
 	})
 }
 
+// TestWaits: why an instance does not start yet is said where its stats are asked for, and what the image's registry needs.
+func TestWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		w.Start(container(guid))
+		synctest.Wait()
+		if s, ok := w.Stats(guid); ok || s != (lrp.Stats{}) {
+			t.Errorf("got %+v, %t of an instance that is being made", s, ok)
+		}
+		c.waits(guid, "ErrImagePull")
+		settle(time.Second)
+		if s, ok := w.Stats(guid); ok || !strings.HasPrefix(s.Waits, "ErrImagePull: image ") || !strings.HasSuffix(s.Waits, ": it is absent") {
+			t.Errorf("got %+v, %t of an instance that waits", s, ok)
+		}
+	})
+}
+
 func TestNeverStarts(t *testing.T) {
 	for name, begin := range map[string]func(*cluster, *world, lrp.Container){
 		"it is absent": func(c *cluster, w *world, spec lrp.Container) {

@@ -55,20 +55,20 @@ func (u *usages) of(c Cluster, node, pod string) (kube.Usage, bool) {
 	return is, ok
 }
 
-// Stats is what a container uses; false if it does not run here. Where the nodes do not say, it
-// has limits alone.
+// Stats is what a container uses; false if it does not run here, with why if it waits for something. Where the nodes do not
+// say, it has limits alone.
 func (c *Cell) Stats(guid string) (lrp.Stats, bool) {
 	i := c.instance(guid)
 	if i == nil || i.isOver() {
 		return lrp.Stats{}, false
 	}
 	i.mu.Lock()
-	pod, started, digest := i.pod, i.started, i.record.FilesDigest
+	pod, started, record := i.pod, i.started, i.record
 	i.mu.Unlock()
 	if started.IsZero() {
-		return lrp.Stats{}, false
+		return lrp.Stats{Waits: kube.StateOf(pod, record).Waits}, false
 	}
-	s := lrp.Stats{MemoryQuota: uint64(i.spec.MemoryMB) << 20, DiskQuota: uint64(i.spec.DiskMB) << 20, LogRate: i.limiter.Rate(), Uptime: time.Since(started), FilesDigest: digest, FilesSince: started}
+	s := lrp.Stats{MemoryQuota: uint64(i.spec.MemoryMB) << 20, DiskQuota: uint64(i.spec.DiskMB) << 20, LogRate: i.limiter.Rate(), Uptime: time.Since(started), FilesDigest: record.FilesDigest, FilesSince: started}
 	if u, ok := c.usage.of(c.cfg.Cluster, kube.NodeOf(pod), guid); ok {
 		s.CPU, s.CPUPercent, s.MemoryBytes, s.DiskBytes = u.CPU, u.CPUPercent, u.MemoryBytes, u.DiskBytes
 	}

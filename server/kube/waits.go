@@ -1,0 +1,41 @@
+package kube
+
+import (
+	"strings"
+
+	"cupola/runtime/pattern"
+)
+
+// pullSteps are what the kubelet and container runtimes say before the cause of a failed pull: what they were doing.
+var pullSteps = pattern.Lazy(`(?:ErrImagePull|rpc error: code = \w+ desc =|Back-off pulling image "[^"]*"|failed to pull and unpack image "[^"]*"|failed to resolve (?:image|reference) "[^"]*"|failed to do request: \w+ "[^"]*"):? `)
+
+// pulling are the reasons of a container that waits for its image.
+var pulling = map[string]bool{"ErrImagePull": true, "ImagePullBackOff": true}
+
+// waiting is why a container waits, whose image is of --kubernetes-registry if it is packed.
+func waiting(reason, message, image string, packed bool) string {
+	parts := []string{reason}
+	if pulling[reason] {
+		message = strings.TrimSuffix(pullSteps().ReplaceAllString(message+": ", ""), ": ")
+		if !packed {
+			parts = append(parts, "image "+image)
+		}
+	}
+	if message != "" {
+		parts = append(parts, message)
+	}
+	text := strings.Join(parts, ": ")
+	if pulling[reason] && packed {
+		registry, _, _ := strings.Cut(image, "/")
+		text += "; nodes have to reach " + registry + ", the address of --kubernetes-registry, and to trust the CA that 'cupola trust --print' prints: see \"Droplets on a cluster\" in docs/kubernetes.md"
+	}
+	return text
+}
+
+// withoutNode is why the scheduler has no node for a pod, without what it says of preemption.
+func withoutNode(reason, message string) string {
+	for _, more := range []string{" no new claims to deallocate", " preemption: "} {
+		message, _, _ = strings.Cut(message, more)
+	}
+	return strings.TrimSuffix(reason+": "+strings.TrimSuffix(message, "."), ": ")
+}
