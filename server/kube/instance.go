@@ -21,6 +21,7 @@ const (
 	cellKey        = instancePrefix + "cell"
 	ownerKey       = instancePrefix + "owner"
 	appKey         = instancePrefix + "app"
+	processKey     = instancePrefix + "process"
 	indexKey       = instancePrefix + "index"
 	egressKey      = instancePrefix + "egress" // what a pod may connect to
 	policyKey      = instancePrefix + "policy-group"
@@ -219,7 +220,7 @@ func (p *instancePod) meta(name string) doc {
 		labels[stagesKey] = "true"
 	}
 	if p.Kind == lrp.KindInstance {
-		labels[indexKey] = strconv.Itoa(p.Index)
+		labels[indexKey], labels[processKey] = strconv.Itoa(p.Index), labelOf(p.ProcessGUID)
 	}
 	return without(doc{"name": name, "namespace": p.o.Namespace, "labels": labels})
 }
@@ -241,7 +242,7 @@ func (p *instancePod) pod() (RenderedInstance, error) {
 	}
 	spec := without(doc{
 		"restartPolicy": "Never", "automountServiceAccountToken": false, "enableServiceLinks": false, "containers": containers, "volumes": p.volumes(), "imagePullSecrets": pull,
-		"terminationGracePeriodSeconds": p.graceSeconds(), "tolerations": tolerations(),
+		"terminationGracePeriodSeconds": p.graceSeconds(), "tolerations": tolerations(), "topologySpreadConstraints": p.spread(),
 		"securityContext": doc{"runAsNonRoot": true, "fsGroup": p.users[0].gid, "seccompProfile": doc{"type": "RuntimeDefault"},
 			"sysctls": []any{doc{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}}},
 	})
@@ -254,6 +255,17 @@ const lostSeconds = 30
 func tolerations() (all []any) {
 	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
 		all = append(all, doc{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": lostSeconds})
+	}
+	return all
+}
+
+// spread divides the instances of a process between zones, and between the nodes of each, as far as there is room: as Diego does.
+func (p *instancePod) spread() (all []any) {
+	if p.Kind != lrp.KindInstance {
+		return nil
+	}
+	for _, key := range []string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"} {
+		all = append(all, doc{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": doc{"matchLabels": doc{processKey: labelOf(p.ProcessGUID)}}})
 	}
 	return all
 }

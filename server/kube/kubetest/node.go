@@ -99,14 +99,15 @@ const podNetwork = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [
 ]}
 `
 
-// Node is a control plane with a node whose pods are processes. The node is in the zone z1.
+// Node is a control plane with a node whose pods are processes.
 type Node struct {
 	*Plane
 
 	number int
+	zone   string
 }
 
-// StartNode starts a control plane and a node, which end with the test and leave
+// StartNode starts a control plane and a node in the zone z1, which end with the test and leave
 // nothing behind. Processes of this machine reach the node's pods at their
 // addresses, and pods reach what listens at the address Host; they reach nothing
 // beyond this machine. It skips the test as Start does, and without root.
@@ -123,6 +124,26 @@ func StartNode(t testing.TB) *Node {
 	return n
 }
 
+// Join adds a node in another zone to the cluster. Its pods reach this machine, and not those of other nodes.
+func (n *Node) Join(zone string) *Node {
+	n.t.Helper()
+	p := *n.Plane
+	p.dir = n.t.TempDir()
+	other := &Node{Plane: &p, zone: zone}
+	other.link()
+	for _, name := range []string{"kubeconfig", "ca.pem"} {
+		text, err := os.ReadFile(filepath.Join(n.dir, name))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		other.write(name, string(text))
+	}
+	other.configure()
+	other.boot()
+	p.Until("the node in "+zone+" is ready", other.ready)
+	return other
+}
+
 // newNode is one that only has its link to this machine.
 func newNode(t testing.TB) *Node {
 	t.Helper()
@@ -130,7 +151,7 @@ func newNode(t testing.TB) *Node {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
 	}
-	n := &Node{Plane: p}
+	n := &Node{Plane: p, zone: "z1"}
 	n.link()
 	return n
 }
@@ -191,6 +212,9 @@ func (n *Node) link() {
 		}
 	}
 }
+
+// name is the node's in the cluster.
+func (n *Node) name() string { return "node-" + n.zone }
 
 func (n *Node) linkName() string { return "cupolakube" + strconv.Itoa(n.number) }
 
@@ -262,9 +286,9 @@ func (n *Node) boot() {
 	n.t.Cleanup(n.removeCgroups)
 	//nolint:gosec // the test's own script
 	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "--net", "--pid", "--fork", "--kill-child", "--mount-proc",
-		"bash", n.dir+"/node.sh", n.dir, strconv.Itoa(n.number), n.bin)
+		"bash", n.dir+"/node.sh", n.dir, strconv.Itoa(n.number), n.bin, n.zone)
 	cmd.ExtraFiles = []*os.File{host}
-	n.run("node", cmd)
+	n.run("node-"+n.zone, cmd)
 }
 
 // removeCgroups removes the node's cgroups once its processes are gone.
@@ -305,7 +329,7 @@ func (n *Node) ready() bool {
 	if len(n.List("v1", "ServiceAccount")) == 0 {
 		return false
 	}
-	return slices.ContainsFunc(n.List("v1", "Node"), Ready)
+	return slices.ContainsFunc(n.List("v1", "Node"), func(o kube.Object) bool { return o.Name() == n.name() && Ready(o) })
 }
 
 // Ready reports whether a pod, or a node, is ready.
@@ -355,7 +379,7 @@ func (n *Node) Import(archive string) {
 func (n *Node) In(namespace string) *Node {
 	p := *n.Plane
 	p.within = namespace
-	return &Node{Plane: &p, number: n.number}
+	return &Node{Plane: &p, number: n.number, zone: n.zone}
 }
 
 // Trust has the node pull from a registry whose certificate a CA has signed; file is the CA's.
@@ -386,7 +410,7 @@ func (n *Node) Registry() string {
 	server.Listener = l
 	server.Start()
 	n.t.Cleanup(server.Close)
-	n.pullsPlain(l.Addr().String())
+	n.PullsPlain(l.Addr().String())
 	return l.Addr().String()
 }
 
@@ -400,12 +424,12 @@ func (n *Node) Forward(registry string) (address string) {
 	}
 	address = net.JoinHostPort(n.Host(), port)
 	loopback.Forward(n.t, address, func() string { return registry })
-	n.pullsPlain(address)
+	n.PullsPlain(address)
 	return address
 }
 
-// pullsPlain has the node pull from a registry without TLS.
-func (n *Node) pullsPlain(registry string) {
+// PullsPlain has the node pull from a registry without TLS.
+func (n *Node) PullsPlain(registry string) {
 	n.t.Helper()
 	dir := filepath.Join("registries", registry)
 	if err := os.Mkdir(filepath.Join(n.dir, dir), 0o700); err != nil {

@@ -1,10 +1,10 @@
 #!/bin/bash
 # A Kubernetes node: containerd, and a kubelet, in namespaces that end with this script, which is their first process.
-#   node.sh DIR NUMBER KUBE
+#   node.sh DIR NUMBER KUBE ZONE
 # DIR has kubeconfig, ca.pem, kubelet.yaml, containerd.toml, cni/ and images/. NUMBER tells nodes of a machine from each other:
 # the link to the host, whose own end is there, and cgroups bear it. File descriptor 3 is the host's network namespace.
 set -euo pipefail
-dir=$1 number=$2 kube=$3
+dir=$1 number=$2 kube=$3 zone=$4
 link=cupolakube$number cgroup=cupola-kube-$number
 
 # What the kubelet, containerd and CNI plugins keep at paths that cannot be set is not the machine's.
@@ -52,5 +52,5 @@ until ctr -a "$dir/containerd.sock" version > /dev/null 2>&1; do
 done
 for image in "$dir"/images/*; do ctr -a "$dir/containerd.sock" -n k8s.io images import "$image"; done
 "$kube" kubelet --kubeconfig "$dir/kubeconfig" --config "$dir/kubelet.yaml" --root-dir /var/lib/kubelet --cert-dir "$dir/kubelet-certs" \
-	--hostname-override "node-z1" --node-ip "10.177.$number.1" --node-labels topology.kubernetes.io/zone=z1 &
+	--hostname-override "node-$zone" --node-ip "10.177.$number.1" --node-labels "topology.kubernetes.io/zone=$zone" &
 wait -n
