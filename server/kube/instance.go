@@ -38,6 +38,8 @@ type InstanceOptions struct {
 	Image *PackedImage
 	// Stager is where a staging gets what it needs; nil where the cell stages nothing.
 	Stager *Stager
+	// UserNamespaces says that all nodes run pods in user namespaces of their own.
+	UserNamespaces bool
 }
 
 // PackedImage is an image of a container's root and layers, in a registry that nodes reach.
@@ -240,8 +242,12 @@ func (p *instancePod) pod() (RenderedInstance, error) {
 	if p.image.Password != "" {
 		pull = []any{doc{"name": SecretName(p.GUID, pullPart)}}
 	}
+	var hostUsers any // the cluster's default is true
+	if p.o.UserNamespaces {
+		hostUsers = false
+	}
 	spec := without(doc{
-		"restartPolicy": "Never", "automountServiceAccountToken": false, "enableServiceLinks": false, "containers": containers, "volumes": p.volumes(), "imagePullSecrets": pull,
+		"hostUsers": hostUsers, "restartPolicy": "Never", "automountServiceAccountToken": false, "enableServiceLinks": false, "containers": containers, "volumes": p.volumes(), "imagePullSecrets": pull,
 		"terminationGracePeriodSeconds": p.graceSeconds(), "tolerations": tolerations(), "topologySpreadConstraints": p.spread(),
 		"securityContext": doc{"runAsNonRoot": true, "fsGroup": p.users[0].gid, "seccompProfile": doc{"type": "RuntimeDefault"},
 			"sysctls": []any{doc{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}}},

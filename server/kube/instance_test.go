@@ -43,6 +43,7 @@ func TestInstance(t *testing.T) {
 			c.Kind, c.Index, c.ProcessGUID, c.Ports, c.Checks, c.MemoryMB, c.DiskMB = lrp.KindTask, 0, "", nil, lrp.CheckDefinition{}, 0, 0
 			c.Action, c.Log.Source = lrp.Run{Path: "/bin/sh", Args: []string{"-c", "migrate"}}.Action(), "APP/TASK/migrate"
 		},
+		"namespaced": func(*lrp.Container) {},
 		"files": func(c *lrp.Container) {
 			c.Files = []lrp.File{{Path: "db/type", Content: []byte("postgres")}, {Path: "db/password", Content: []byte("s3cret")}}
 			c.ImageUsername, c.ImagePassword = "joe", "pass"
@@ -64,7 +65,7 @@ func TestInstance(t *testing.T) {
 			c.Action.Codependent.Actions[0].Run.Stop = []lrp.Signal{{Name: "TERM", Wait: 20 * time.Second}, {Name: "INT", Wait: 5 * time.Second}}
 		},
 	} {
-		c, o := exampleContainer(), InstanceOptions{Cell: "edge", Owner: "me"}
+		c, o := exampleContainer(), InstanceOptions{Cell: "edge", Owner: "me", UserNamespaces: name == "namespaced"}
 		change(&c)
 		if Stages(c) {
 			o.Stager = &Stager{"https://192.0.2.1:5443/staging/edge/" + c.GUID, "the-token-pass", "the CA"}
@@ -234,7 +235,10 @@ func TestFailedProbe(t *testing.T) {
 func TestRoomOf(t *testing.T) {
 	const allocatable = `allocatable: {cpu: 1930m, memory: 2Gi, ephemeral-storage: "1073741824", pods: "110"}`
 	for text, want := range map[string]Room{
-		`{status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`: {2048, 1024, 110, 1.93},
+		`{status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`: {2048, 1024, 110, 1.93, false},
+		`{status: {nodeInfo: {kernelVersion: 6.8.0-31-generic}, runtimeHandlers: [{name: runc}, {name: "", features: {userNamespaces: true}}], conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`: {2048, 1024, 110, 1.93, true},
+		`{status: {nodeInfo: {kernelVersion: 6.1.0-18-amd64}, runtimeHandlers: [{name: "", features: {userNamespaces: true}}], conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:                 {2048, 1024, 110, 1.93, false},
+		`{status: {nodeInfo: {kernelVersion: "6.18"}, runtimeHandlers: [{name: runc, features: {userNamespaces: true}}, {name: ""}], conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:           {2048, 1024, 110, 1.93, false},
 		`{status: {conditions: [{type: Ready, status: Unknown}], ` + allocatable + `}}`:                                                                                                                            {},
 		`{spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:                                                                                                {},
 	} {

@@ -220,6 +220,7 @@ func NodeOf(pod Object) string { return pod.Text("spec", "nodeName") }
 type Room struct {
 	MemoryMB, DiskMB, Pods int
 	CPUs                   float64
+	UserNamespaces         bool // pods may run in some of their own
 }
 
 // RoomOf is what a node has for pods; none when it takes no new ones.
@@ -229,5 +230,6 @@ func RoomOf(node Object) Room {
 		return Room{}
 	}
 	at := node.Map("status", "allocatable")
-	return Room{MemoryMB: int(quantity(text(at, "memory")) >> 20), DiskMB: int(quantity(text(at, "ephemeral-storage")) >> 20), Pods: int(quantity(text(at, "pods"))), CPUs: amount(text(at, "cpu"))}
+	return Room{MemoryMB: int(quantity(text(at, "memory")) >> 20), DiskMB: int(quantity(text(at, "ephemeral-storage")) >> 20), Pods: int(quantity(text(at, "pods"))), CPUs: amount(text(at, "cpu")),
+		UserNamespaces: hasUserNamespaces(node)}
 }

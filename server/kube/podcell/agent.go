@@ -180,7 +180,7 @@ func (a *agent) step(ctx context.Context) (wait time.Duration, err error) {
 
 // make has a pod run the program of this daemon, with its policies.
 func (a *agent) make(ctx context.Context, pod kube.Object) error {
-	o := a.cell.pods
+	o := a.cell.options()
 	if pod == nil || a.image.Reference == "" {
 		image, err := a.cell.cfg.Pulls.image(ctx, o.Cell, kube.AgentRunInfo(string(reference.SchemePreloaded)+":"+stack.Minifs), func(string) {})
 		if err != nil {

@@ -260,7 +260,7 @@ func (c *Cell) packs(spec lrp.Container) bool {
 
 // render makes the objects of a container, whose root is an image if it was packed.
 func (c *Cell) render(spec lrp.Container, packs bool, image kube.PackedImage) (kube.RenderedInstance, error) {
-	o := c.pods
+	o := c.options()
 	if packs {
 		o.Image = &image
 	}
@@ -271,6 +271,21 @@ func (c *Cell) render(spec lrp.Container, packs bool, image kube.PackedImage) (k
 		}
 	}
 	return kube.Instance(spec, o)
+}
+
+// options are those of pods that are made now.
+func (c *Cell) options() kube.InstanceOptions {
+	o := c.pods
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.nodes {
+		if r.Pods > 0 && !r.UserNamespaces {
+			o.UserNamespaces = false
+			break
+		}
+		o.UserNamespaces = o.UserNamespaces || r.Pods > 0
+	}
+	return o
 }
 
 // launch lets live run as the one goroutine of i.

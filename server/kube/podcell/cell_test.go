@@ -303,6 +303,33 @@ func TestWaits(t *testing.T) {
 	})
 }
 
+// TestUserNamespaces: pods have user namespaces where each node that takes pods has them.
+func TestUserNamespaces(t *testing.T) {
+	node := func(name string, ready, has bool) kube.Object {
+		return kube.Object{"metadata": doc{"name": name}, "status": doc{"conditions": []any{doc{"type": "Ready", "status": map[bool]string{true: "True", false: "False"}[ready]}}, "allocatable": doc{"memory": "512Mi", "pods": "110"},
+			"nodeInfo": doc{"kernelVersion": "6.8.0"}, "runtimeHandlers": []any{doc{"name": "", "features": doc{"userNamespaces": has}}}}}
+	}
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		has := func(guid string) bool {
+			w.Start(container(guid))
+			synctest.Wait()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			hostUsers, set := c.objects["Pod"][guid].Map("spec")["hostUsers"].(bool)
+			return set && !hostUsers
+		}
+		w.node(node("a", true, true))
+		w.node(node("b", false, false))
+		if !has("i-1") {
+			t.Error("a pod has no user namespace, though all ready nodes have them")
+		}
+		w.node(node("b", true, false))
+		if has("i-2") {
+			t.Error("a pod has a user namespace, though a node has none")
+		}
+	})
+}
+
 func TestNeverStarts(t *testing.T) {
 	for name, begin := range map[string]func(*cluster, *world, lrp.Container){
 		"it is absent": func(c *cluster, w *world, spec lrp.Container) {
