@@ -2,14 +2,18 @@ package lifecycle
 
 import (
 	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cupola/runtime/contract"
+	"cupola/runtime/packed"
 )
 
 // WriteTar writes the programs as the layer of an image, at contract.ProgramDir with links in contract.LifecycleDir:
@@ -50,6 +54,21 @@ func writeTar(w io.Writer, names []string) error {
 	}
 	return t.Close()
 }
+
+// OpenHelper opens the program contract.Helper. The caller closes it.
+func OpenHelper() (*packed.Program, error) { return open(programs, "lifecycle") }
+
+// HelperDigest identifies the bytes of the helper.
+var HelperDigest = sync.OnceValues(func() (string, error) {
+	p, err := OpenHelper()
+	if err != nil {
+		return "", err
+	}
+	defer p.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, p)
+	return hex.EncodeToString(sum.Sum(nil)[:16]), err
+})
 
 func writeProgram(t *tar.Writer, at, name string) error {
 	program, err := open(programs, name)

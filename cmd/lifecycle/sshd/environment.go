@@ -2,6 +2,7 @@ package sshd
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,7 +51,16 @@ func shellPath() string {
 			return path
 		}
 	}
-	return contract.ProgramDir + "/sh"
+	return programDir() + "/sh"
+}
+
+// programDir has the programs of cupola: this one is among them. It is contract.ProgramDir but where the daemon could not mount it.
+func programDir() string {
+	self, err := os.Executable()
+	if err != nil {
+		return contract.ProgramDir
+	}
+	return filepath.Dir(self)
 }
 
 // withSCP lets a command that is a copy find our scp after the image's own.
@@ -61,5 +71,5 @@ func withSCP(env []string, command string) []string {
 		return env
 	}
 	path, _ := lookup(env, "PATH")
-	return append(slices.Clone(env), "PATH="+path+":"+contract.ProgramDir)
+	return append(slices.Clone(env), "PATH="+path+":"+programDir())
 }

@@ -366,7 +366,7 @@ func TestParseStat(t *testing.T) {
 
 func TestWithSCP(t *testing.T) {
 	env := []string{"PATH=/bin", "A=b"}
-	if got := withSCP(env, "scp -t x"); got[len(got)-1] != "PATH=/bin:/.cupola" {
+	if got := withSCP(env, "scp -t x"); got[len(got)-1] != "PATH=/bin:"+programDir() {
 		t.Errorf("got %v; want our scp after the image's", got)
 	}
 	if got := withSCP(env, "echo scp"); len(got) != 2 {

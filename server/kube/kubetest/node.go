@@ -258,11 +258,17 @@ func podImage(t testing.TB, program, at string, args []string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
+	return layerImage(t, archive.Bytes(), v1.Config{Entrypoint: []string{at}, Cmd: args})
+}
+
+// layerImage is an image of one layer, a tar.
+func layerImage(t testing.TB, archive []byte, config v1.Config) v1.Image {
+	t.Helper()
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", Config: v1.Config{Entrypoint: []string{at}, Cmd: args}})
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", Config: config})
 	if err == nil {
 		image, err = mutate.AppendLayers(image, layer)
 	}
@@ -364,6 +370,12 @@ func (n *Node) push(image string, content v1.Image) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+}
+
+// PushLayer pushes an image of one layer to a registry of the node.
+func (n *Node) PushLayer(image string, layer []byte, config v1.Config) {
+	n.t.Helper()
+	n.push(image, layerImage(n.t, layer, config))
 }
 
 // Import gives the node an image of an archive.

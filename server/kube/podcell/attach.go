@@ -7,18 +7,19 @@ import (
 	"io"
 	"time"
 
+	"cupola/runtime/contract"
 	"cupola/runtime/fault"
 	"cupola/server/kube"
 )
 
-// errNoPrograms is of an image that is not of a droplet.
-var errNoPrograms = errors.New("a docker app on a Kubernetes cell cannot be entered: its image has no SSH server; use kubectl exec")
+// errNoPrograms is of an image that is not of a droplet, and does not have the program that is asked for.
+var errNoPrograms = errors.New("only the SSH server of cupola runs beside the process of a docker app on a Kubernetes cell")
 
 // greetTime is how long a program may take until it says something.
 const greetTime = 20 * time.Second
 
-// Attach runs a further program in an instance of a droplet, beside its process, and returns its standard input and output as
-// cell.Cell's does. The program speaks first: what keeps it from that is the error.
+// Attach runs a further program in an instance, beside its process, and returns its standard input and output as
+// cell.Cell's does. The program speaks first: what keeps it from that is the error. In a docker app it is the helper alone.
 func (c *Cell) Attach(ctx context.Context, guid string, argv ...string) (io.ReadWriteCloser, error) {
 	i := c.instance(guid)
 	if i == nil || i.isOver() {
@@ -28,20 +29,30 @@ func (c *Cell) Attach(ctx context.Context, guid string, argv ...string) (io.Read
 	packed, begun := i.record.Packed, !i.started.IsZero()
 	i.mu.Unlock()
 	switch {
-	case !packed:
-		return nil, errNoPrograms
 	case !begun:
 		return nil, errNotRunning
+	case !packed && argv[0] == contract.Helper:
+		return c.bring(ctx, guid, argv[1:])
+	case !packed:
+		return nil, errNoPrograms
 	}
 	stream, err := c.cfg.Cluster.Exec(ctx, guid, kube.ProcessContainer, argv...)
 	if err != nil {
 		return nil, err
 	}
-	return greeted(stream)
+	return spoken(greeted(stream))
+}
+
+// spoken is what greeted returned, as an interface that is nil with an error.
+func spoken(a *attached, err error) (io.ReadWriteCloser, error) {
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // greeted waits for the first words of a program.
-func greeted(stream io.ReadWriteCloser) (io.ReadWriteCloser, error) {
+func greeted(stream io.ReadWriteCloser) (*attached, error) {
 	a := &attached{stream, bufio.NewReader(stream)}
 	spoke := make(chan error, 1)
 	fault.Go("podcell", func() {

@@ -48,7 +48,7 @@ func TestDroplet(t *testing.T) {
 	})
 }
 
-// TestAttach enters an instance of a droplet that runs, and no other.
+// TestAttach enters an instance of a droplet that runs; in one of a docker app it starts the helper alone.
 func TestAttach(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster, w *world) {
 		refused := func(guid, want string) {
@@ -62,7 +62,10 @@ func TestAttach(t *testing.T) {
 		w.Start(container("docker"))
 		settle(0)
 		refused(guid, "there is no such container")
-		refused("docker", "a docker app on a Kubernetes cell cannot be entered")
+		refused("docker", "there is no such container")
+		c.begins("docker", true, true)
+		settle(time.Second)
+		refused("docker", "only the SSH server of cupola")
 		c.begins(guid, true, true)
 		settle(time.Second)
 		s, err := w.Attach(t.Context(), guid, "lifecycle", "sshd")

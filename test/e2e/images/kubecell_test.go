@@ -1,10 +1,15 @@
 package images
 
 import (
+	"archive/tar"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"cupola/server/kube/kubetest"
 	"cupola/test/e2e"
@@ -36,6 +41,7 @@ func TestAppOnKubernetesCell(t *testing.T) {
 	checkUsage(t, d)
 	checkTask(t, d)
 	checkPolicies(t, d, n)
+	entersDocker(t, d, n, registry)
 
 	d.ScaleTo("shop", 3)
 	was := e2e.GUIDs(d.Running("shop", "web", 3))
@@ -153,6 +159,38 @@ func checkTask(t *testing.T, d *e2e.Daemon) {
 		}
 		return fmt.Sprintf("the task is %+v", task)
 	})
+}
+
+// entersDocker has shells in an instance of a docker app, into which the first one brings the SSH server; an image without a shell says so.
+func entersDocker(t *testing.T, d *e2e.Daemon, n *kubetest.Node, registry string) {
+	t.Helper()
+	tools, err := os.ReadFile(filepath.Join(e2e.Repository(t), "runtime/lifecycle/bin/lifecycle"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := []e2e.TarEntry{{Header: tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}}, {Header: tar.Header{Name: "bin/tools", Mode: 0o755}, Content: tools}}
+	for _, name := range []string{"sh", "head", "wc", "mkdir", "chmod", "mv", "ln", "cat", "id", "sleep"} {
+		entries = append(entries, e2e.TarEntry{Header: tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "tools"}})
+	}
+	n.PushLayer(registry+"/team/tools:1", e2e.LayerOf(t, entries...), v1.Config{Cmd: []string{"/bin/sh", "-c", "while true; do sleep 1000; done"}, Env: []string{"OF=the image"}})
+	if fault := d.PushDocker(t, "probe", registry+"/team/web:1", ""); fault != "" {
+		t.Fatal(fault)
+	}
+	d.Running("probe", "web", 1)
+	if _, err := d.Enter(0).NewSession(); err == nil || !strings.Contains(err.Error(), "the image has no shell /bin/sh") {
+		t.Errorf("an image without a shell: got %v", err)
+	}
+	d.API("PATCH", "/v3/processes/"+d.Process("probe"), e2e.Doc{"health_check": e2e.Doc{"type": "process"}}, nil)
+	if fault := d.PushDocker(t, "probe", registry+"/team/tools:1", ""); fault != "" {
+		t.Fatal(fault)
+	}
+	d.Running("probe", "web", 1)
+	for range 2 {
+		if out, err := d.NewSession(d.Enter(0)).Output("echo $(id -u) $INSTANCE_INDEX $OF"); err != nil || string(out) != "2000 0 the image\n" {
+			t.Errorf("got %q, %v", out, err)
+		}
+	}
+	d.Deleted("probe")
 }
 
 // checkPolicies waits until security groups and network policies are what the cluster has. Its
