@@ -209,6 +209,20 @@ func TestPullWaits(t *testing.T) {
 	}
 }
 
+func TestHoldOf(t *testing.T) {
+	for text, want := range map[string]string{
+		`{items: [{reason: Scheduled, type: Normal, message: to n}]}`:                                                                                                               "",
+		`{items: [{reason: FailedScheduling, type: Warning, message: no room}, {reason: Scheduled, type: Normal, message: to n}]}`:                                                  "",
+		`{items: [{reason: Scheduled, type: Normal, message: to n}, {reason: Pulling, type: Normal, message: 'Pulling image "a"'}]}`:                                                `Pulling image "a"`,
+		`{items: [{reason: FailedMount, type: Warning, message: no Secret}, {reason: Pulling, type: Normal, message: x}, {reason: Pulled, type: Normal, message: y}]}`:              "",
+		`{items: [{reason: Scheduled, type: Normal, message: to n}, {reason: FailedMount, type: Warning, message: no Secret}, {reason: SandboxChanged, type: Normal, message: x}]}`: "FailedMount: no Secret",
+	} {
+		if got := HoldOf(status(text).Items("items")); got != want {
+			t.Errorf("%s: got %q; want %q", text, got, want)
+		}
+	}
+}
+
 func TestFailedProbe(t *testing.T) {
 	for text, want := range map[string]FailedProbe{
 		`{items: [{reason: Unhealthy, message: "Startup probe failed: refused"}]}`: {},

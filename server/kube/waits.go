@@ -32,6 +32,26 @@ func waiting(reason, message, image string, packed bool) string {
 	return text
 }
 
+// maxHold bounds what an event says of a pod that waits.
+const maxHold = 400
+
+// HoldOf is what a node waits for that has a pod and does not start it, by the pod's events, which are in order; "" if they do not tell.
+func HoldOf(events []Object) (why string) {
+	for _, e := range events {
+		text := e.Text("message")
+		switch reason := e.Text("reason"); {
+		case reason == "FailedScheduling": // it has a node
+		case e.Text("type") == "Warning":
+			why = reason + ": " + text[:min(len(text), maxHold)]
+		case reason == "Pulling":
+			why = text
+		case reason == "Pulled" || reason == "Created" || reason == "Started":
+			why = ""
+		}
+	}
+	return strings.ToValidUTF8(why, "")
+}
+
 // withoutNode is why the scheduler has no node for a pod, without what it says of preemption.
 func withoutNode(reason, message string) string {
 	for _, more := range []string{" no new claims to deallocate", " preemption: "} {

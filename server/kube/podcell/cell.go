@@ -70,6 +70,7 @@ type Cell struct {
 	// tunnelled is when one did by the tunnel.
 	tunnelled atomic.Int64
 	finding   atomic.Bool // findWay runs
+	asking    sync.Mutex  // held while events are asked for
 
 	mu        sync.Mutex
 	ctx       context.Context // of Run; nil before it

@@ -303,6 +303,35 @@ func TestWaits(t *testing.T) {
 	})
 }
 
+// TestHold: why a node does not start a pod is asked for once that takes long, one pod at a time.
+func TestHold(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster, w *world) {
+		w.Start(container(guid))
+		synctest.Wait()
+		c.mu.Lock()
+		c.events = []kube.Object{{"type": "Warning", "reason": "FailedCreatePodSandBox", "message": "no network plugin"}}
+		c.set(guid, func(o kube.Object) { o.Map("spec")["nodeName"] = "n" })
+		c.mu.Unlock()
+		settle(slowTime / 2)
+		if s, _ := w.Stats(guid); s.Waits != "" || c.called("events") > 0 {
+			t.Errorf("got %+v, %d requests for events before it is late", s, c.called("events"))
+		}
+		settle(slowTime)
+		if s, _ := w.Stats(guid); s.Waits != "FailedCreatePodSandBox: no network plugin" || !strings.Contains(w.take(), "waits: FailedCreatePodSandBox: no network plugin") {
+			t.Errorf("got %+v", s)
+		}
+		settle(time.Hour)
+		if n := c.called("events"); n != int((time.Hour+slowTime*3/2)/slowTime) {
+			t.Errorf("got %d requests for events in an hour", n)
+		}
+		c.begins(guid, true, true)
+		settle(time.Hour)
+		if s, ok := w.Stats(guid); !ok || s.Waits != "" {
+			t.Errorf("got %+v, %t of an instance that runs", s, ok)
+		}
+	})
+}
+
 // TestUserNamespaces: pods have user namespaces where each node that takes pods has them.
 func TestUserNamespaces(t *testing.T) {
 	node := func(name string, ready, has bool) kube.Object {

@@ -206,6 +206,7 @@ func (c *cluster) setDown(err error) {
 func (c *cluster) Events(context.Context, string) ([]kube.Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.calls["events"]++
 	return c.events, nil
 }
 

@@ -1,6 +1,7 @@
 package podcell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ type instance struct {
 	ready   bool
 	started time.Time
 	failed  bool
+	hold    string                       // why its node does not start it, by events
 	tags    map[string]map[string]string // by source
 
 	// Of the goroutine alone.
@@ -55,6 +57,7 @@ type instance struct {
 	reached bool      // it has a way for requests, or has waited for one long enough
 	since   time.Time // when it was first ready
 	waits   string    // what was logged last
+	askAt   time.Time // when events are asked for; zero while its node has no reason to start it
 }
 
 func newInstance(c *Cell, r kube.Record) *instance {
@@ -341,7 +344,7 @@ func (i *instance) step(ctx context.Context) bool {
 		i.errorf("Cell %s failed to create container for instance %s: %s", i.cell.pods.Cell, i.guid, s.Waits)
 		return i.end(ctx, lrp.Exit{Code: -1, Failed: true, Reason: "failed to create container: " + s.Waits})
 	}
-	i.tellWaits(s.Waits)
+	i.tellWaits(cmp.Or(s.Waits, i.holds(ctx, s, pod)))
 	i.advance(s)
 	return false
 }
@@ -367,6 +370,35 @@ func (i *instance) tellWaits(why string) {
 		i.errorf("Instance %s waits: %s", i.guid, why)
 	}
 	i.waits = why
+}
+
+// slowTime is how long a node may take to start a pod until its events are asked for, and then between such questions.
+const slowTime = 15 * time.Second
+
+// holds is why the node of a pod does not start it, which only events tell: its image is being pulled, or what the pod needs fails.
+// A cell asks for those of one pod at a time.
+func (i *instance) holds(ctx context.Context, s kube.InstanceState, pod kube.Object) string {
+	now, hold := time.Now(), i.hold
+	switch {
+	case s.Phase != lrp.PhaseCreating || kube.NodeOf(pod) == "" || s.Waits != "":
+		i.askAt, hold = time.Time{}, ""
+	case !i.askAt.IsZero() && now.Before(i.askAt):
+	default:
+		if !i.askAt.IsZero() && i.cell.asking.TryLock() {
+			within, cancel := context.WithTimeout(ctx, changeTime)
+			if events, err := i.cell.cfg.Cluster.Events(within, i.guid); err == nil {
+				hold = kube.HoldOf(events)
+			}
+			cancel()
+			i.cell.asking.Unlock()
+		}
+		i.askAt = now.Add(slowTime)
+		time.AfterFunc(slowTime, i.poke)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.hold = hold
+	return hold
 }
 
 // advance reports what is new.

@@ -1,6 +1,7 @@
 package podcell
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -63,10 +64,10 @@ func (c *Cell) Stats(guid string) (lrp.Stats, bool) {
 		return lrp.Stats{}, false
 	}
 	i.mu.Lock()
-	pod, started, record := i.pod, i.started, i.record
+	pod, started, record, hold := i.pod, i.started, i.record, i.hold
 	i.mu.Unlock()
 	if started.IsZero() {
-		return lrp.Stats{Waits: kube.StateOf(pod, record).Waits}, false
+		return lrp.Stats{Waits: cmp.Or(kube.StateOf(pod, record).Waits, hold)}, false
 	}
 	s := lrp.Stats{MemoryQuota: uint64(i.spec.MemoryMB) << 20, DiskQuota: uint64(i.spec.DiskMB) << 20, LogRate: i.limiter.Rate(), Uptime: time.Since(started), FilesDigest: record.FilesDigest, FilesSince: started}
 	if u, ok := c.usage.of(c.cfg.Cluster, kube.NodeOf(pod), guid); ok {
