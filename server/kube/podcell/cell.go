@@ -237,6 +237,7 @@ func (c *Cell) Start(spec lrp.Container) {
 	c.launch(i, func(ctx context.Context) {
 		if err == nil {
 			i.logf("Cell %s creating container for instance %s", i.cell.pods.Cell, i.guid)
+			i.tellNames(spec)
 		}
 		if err == nil && packs {
 			objects, err = i.pack(ctx, spec)

@@ -303,6 +303,25 @@ func TestWaits(t *testing.T) {
 	})
 }
 
+// TestServiceNames: that no pod reaches a service of the built-in broker is a line in the log of what is bound to one.
+func TestServiceNames(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *cluster, w *world) {
+		const at = "postgres://u:p@1b.services.internal:5432"
+		for _, c := range []struct {
+			guid, env, file string
+			want            bool
+		}{{"i-1", at, "", true}, {"i-2", "", at, true}, {"i-3", "postgres://db.example.com", "example.com", false}} {
+			spec := container(c.guid)
+			spec.Env, spec.Files = append(spec.Env, lrp.EnvVar{Name: "VCAP_SERVICES", Value: c.env}), []lrp.File{{Path: "db/uri", Content: []byte(c.file)}}
+			w.Start(spec)
+			settle(time.Second)
+			if got := w.take(); strings.Contains(got, "which no pod reaches") != c.want {
+				t.Errorf("%s: got the log %s", c.guid, got)
+			}
+		}
+	})
+}
+
 // TestHold: why a node does not start a pod is asked for once that takes long, one pod at a time.
 func TestHold(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster, w *world) {

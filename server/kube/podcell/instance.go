@@ -1,12 +1,14 @@
 package podcell
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -177,6 +179,17 @@ func (i *instance) change(f func(context.Context, *kube.Record) error) error {
 func (i *instance) refuse(err error) {
 	i.errorf("Cell %s failed to create container for instance %s: %s", i.cell.pods.Cell, i.guid, err)
 	i.finish(lrp.Exit{Code: -1, Failed: true, Reason: "failed to create container: " + err.Error()})
+}
+
+// serviceZone ends the names of services of the built-in broker.
+const serviceZone = ".services.internal"
+
+// tellNames logs that the services of the built-in broker that a container is bound to are not reached from pods.
+func (i *instance) tellNames(spec lrp.Container) {
+	inEnv := slices.ContainsFunc(spec.Env, func(v lrp.EnvVar) bool { return strings.Contains(v.Value, serviceZone) })
+	if inEnv || slices.ContainsFunc(spec.AllFiles(), func(f lrp.File) bool { return bytes.Contains(f.Content, []byte(serviceZone)) }) {
+		i.errorf("It is bound to a service of the built-in broker, which no pod reaches: *%s are on the machine of cupola. Bind one that the cluster reaches (cf create-user-provided-service), or move the app there (cupola cells move)", serviceZone)
+	}
 }
 
 // pack makes an image of the container's root, and then its objects.
