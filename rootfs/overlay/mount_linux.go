@@ -79,8 +79,8 @@ func IsMount(dir string) bool {
 	return err == nil && st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 }
 
-// MountsBelow lists the mount points below dir, once each.
-func MountsBelow(dir string) ([]string, error) {
+// MountsBelow lists the mount points below any of the directories, once each.
+func MountsBelow(dirs ...string) ([]string, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
@@ -90,7 +90,8 @@ func MountsBelow(dir string) ([]string, error) {
 	sc := bufio.NewScanner(f)
 	sc.Buffer(nil, 1<<20) // an overlay of many layers makes a long line
 	for sc.Scan() {
-		if point, ok := mountPoint(sc.Text()); ok && strings.HasPrefix(point, dir+"/") {
+		point, ok := mountPoint(sc.Text())
+		if ok && slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(point, dir+"/") }) {
 			points = append(points, point)
 		}
 	}

@@ -18,13 +18,9 @@ var softwareDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64",
 // SilentSoftware lists the mount points below this machine's directories of programs whose file systems do not answer, like
 // one of an NFS server that is gone: whatever looks for a file in it waits for ever.
 func SilentSoftware() (silent []string, err error) {
-	var points []string
-	for _, dir := range softwareDirs {
-		below, err := MountsBelow(dir)
-		if err != nil {
-			return nil, err
-		}
-		points = append(points, below...)
+	points, err := MountsBelow(softwareDirs...)
+	if err != nil {
+		return nil, err
 	}
 	answered := make([]bool, len(points))
 	var wg sync.WaitGroup

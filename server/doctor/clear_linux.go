@@ -35,7 +35,7 @@ func Clear(ctx context.Context, o Owner) error {
 
 // clear tries once to remove all leaks, and reports whether there were any.
 func (s survey) clear(ctx context.Context, o Owner) (any bool, err error) {
-	found, err := s.all()
+	found, err := s.all(nil)
 	if err != nil {
 		return false, err
 	}

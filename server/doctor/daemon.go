@@ -3,6 +3,7 @@ package doctor
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,20 +18,31 @@ type Daemon struct {
 // all. A daemon holds a lock on the file "lock" of its data directory for as
 // long as it lives, and the file says how it names the directory.
 func (m *machine) daemons() (all []Daemon) {
-	files, _ := filepath.Glob(m.path("proc/[0-9]*/fd/*")) // the pattern is well-formed
-	for _, name := range files {
-		to, err := os.Readlink(name)
-		if err != nil || filepath.Base(to) != "lock" {
-			continue
+	for _, pid := range m.locking() {
+		files, _ := os.ReadDir(m.path(filepath.Join("proc", pid, "fd"))) // one that ended has none
+		for _, f := range files {
+			to, err := os.Readlink(m.path(filepath.Join("proc", pid, "fd", f.Name())))
+			if err != nil || filepath.Base(to) != "lock" || !strings.Contains(m.read(filepath.Join("proc", pid, "fdinfo", f.Name())), "FLOCK") {
+				continue
+			}
+			n, _ := strconv.Atoi(pid)
+			all = append(all, Daemon{PID: n, DataDir: m.daemonPath(filepath.Dir(to))})
 		}
-		info, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(name)), "fdinfo", filepath.Base(name)))
-		if err != nil || !strings.Contains(string(info), "FLOCK") {
-			continue
-		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(name))))
-		all = append(all, Daemon{PID: pid, DataDir: m.daemonPath(filepath.Dir(to))})
 	}
 	return all
+}
+
+// locking lists the processes that hold a lock of flock(2), by /proc/locks: to
+// look at the files of all processes takes a hundred times as long.
+func (m *machine) locking() (pids []string) {
+	for line := range strings.Lines(m.read("proc/locks")) {
+		// 1: FLOCK  ADVISORY  WRITE 742 fd:01:1311 0 EOF; one that waits has an arrow before its kind.
+		if f := strings.Fields(line); len(f) > 4 && f[1] == "FLOCK" {
+			pids = append(pids, f[4])
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
 }
 
 // daemonPath returns the name that the last daemon used for its data directory, which

@@ -45,26 +45,28 @@ func Leaks(ctx context.Context, owner func(dataDir string) Owner, spare ...strin
 type survey struct{ *machine }
 
 func (s survey) leaks(owner func(string) Owner, spare []string) ([]Leak, error) {
-	found, err := s.all()
+	owners := func() (all []Owner) {
+		for _, d := range s.daemons() {
+			all = append(all, owner(d.DataDir))
+		}
+		for _, dir := range spare {
+			all = append(all, owner(dir))
+		}
+		return all
+	}
+	found, err := s.all(owners())
 	if err != nil {
 		return nil, err
-	}
-	// List daemons after the survey: a new one may have created findings.
-	var owners []Owner
-	for _, d := range s.daemons() {
-		owners = append(owners, owner(d.DataDir))
-	}
-	for _, dir := range spare {
-		owners = append(owners, owner(dir))
 	}
 	isData := func(dir string) bool {
 		return s.exists(filepath.Join(dir, "lock")) && s.exists(filepath.Join(dir, "db"))
 	}
-	return stopped(unowned(found, owners), func(dir string) Owner { return owner(s.daemonPath(dir)) }, isData), nil
+	// List daemons again after the survey: a new one may have created findings.
+	return stopped(unowned(found, owners()), func(dir string) Owner { return owner(s.daemonPath(dir)) }, isData), nil
 }
 
-// all finds everything, in an order in which it can be removed.
-func (s survey) all() (found []finding, err error) {
+// all finds everything, in an order in which it can be removed. It does not look into the cgroups of owners that are known already.
+func (s survey) all(known []Owner) (found []finding, err error) {
 	seen, err := network.Look()
 	if err != nil {
 		return nil, err
@@ -73,7 +75,7 @@ func (s survey) all() (found []finding, err error) {
 	if err != nil {
 		return nil, err
 	}
-	found = slices.Concat(s.cgroups(), parseMounts(s.read("proc/self/mountinfo")), loops)
+	found = slices.Concat(s.cgroups(known), parseMounts(s.read("proc/self/mountinfo")), loops)
 	for _, name := range seen.Links {
 		found = append(found, finding{Leak{kindLink, name, "sudo ip link delete " + name}, name, ""})
 	}
@@ -92,8 +94,9 @@ func (s survey) all() (found []finding, err error) {
 var cgroupName = regexp.MustCompile(`^cupola(-[0-9a-z]+)?$`)
 
 // cgroups finds daemons' cgroups and the processes in them: one leak for each
-// cgroup, even if version 1 has it in several hierarchies.
-func (s survey) cgroups() (found []finding) {
+// cgroup, even if version 1 has it in several hierarchies. Those of owners that
+// are known are left out: they may have many.
+func (s survey) cgroups(known []Owner) (found []finding) {
 	h := s.hierarchies()
 	roots := map[string]bool{h.unified: h.unified != ""}
 	for _, root := range h.v1 {
@@ -103,7 +106,7 @@ func (s survey) cgroups() (found []finding) {
 	for root := range roots {
 		entries, _ := os.ReadDir(s.path(root)) // a removed directory counts as empty
 		for _, e := range entries {
-			if !roots[root] || !e.IsDir() || !cgroupName.MatchString(e.Name()) {
+			if !roots[root] || !e.IsDir() || !cgroupName.MatchString(e.Name()) || slices.ContainsFunc(known, func(o Owner) bool { return o.Cgroup == e.Name() }) {
 				continue
 			}
 			dir := filepath.Join(root, e.Name())

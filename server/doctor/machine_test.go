@@ -248,6 +248,7 @@ func TestPortTakenByAnother(t *testing.T) {
 func TestPortTakenByOurDaemon(t *testing.T) {
 	data := t.TempDir()
 	m := files(t, map[string]string{
+		"proc/locks":    "1: FLOCK  ADVISORY  WRITE 7 fd:00:1 0 EOF\n",
 		"proc/net/tcp6": "   0: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 99 1 0\n",
 		"proc/7/fd/3":   "-> socket:[99]", "proc/7/fd/4": "-> " + data + "/lock", "proc/7/fdinfo/4": "pos:\t0\nlock:\t1: FLOCK  ADVISORY  WRITE 7 fd:00:1 0 EOF\n",
 	})
@@ -260,6 +261,8 @@ func TestPortTakenByOurDaemon(t *testing.T) {
 func TestDaemonsNameTheirDirectory(t *testing.T) {
 	const locked = "lock:\t1: FLOCK  ADVISORY  WRITE 7 fd:00:1 0 EOF\n"
 	m := files(t, map[string]string{
+		"proc/locks":  "1: POSIX  ADVISORY  WRITE 5 fd:00:9 0 EOF\n2: FLOCK  ADVISORY  WRITE 8 fd:00:1 0 EOF\n3: FLOCK  ADVISORY  WRITE 7 fd:00:2 0 EOF\n3: -> FLOCK  ADVISORY  WRITE 6 fd:00:2 0 EOF\n4: FLOCK  ADVISORY  READ 9 fd:00:3 0 EOF\n5: FLOCK  ADVISORY  WRITE 7 fd:00:4 0 EOF\n",
+		"proc/6/fd/3": "-> /real/data/lock", "proc/6/fdinfo/3": "pos: 0\n",
 		"proc/7/fd/3": "-> /real/data/lock", "proc/7/fdinfo/3": locked, "real/data/lock": "/given/data\nlonger before",
 		"proc/8/fd/3": "-> /other/lock", "proc/8/fdinfo/3": locked,
 		"proc/9/fd/3": "-> /not/held/lock", "proc/9/fdinfo/3": "pos: 0\n",

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func leaked(binary, dataDir string) (problems []string) {
 
 func leakedNow(binary, dataDir string) (problems []string) {
 	inside, err := Leaks(binary, dataDir) // spares what the next daemon would adopt
-	outside, failed := Leaks(binary, NoDir)
+	outside, failed := doctor.Leaks(context.Background(), datadir.OwnerOf)
 	if err := errors.Join(err, failed); err != nil {
 		problems = append(problems, fmt.Sprintf("doctor --leaks: %v", err))
 	}
