@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/crypto/bcrypt"
-
 	"cupola/runtime/fairqueue"
 	"cupola/server/bulkhead"
 	"cupola/store"
@@ -62,7 +60,7 @@ func (u *UAA) guard(r *http.Request, name string, stored, password []byte) (bool
 	if before.lock(time.Now()) {
 		return false, refuse(http.StatusUnauthorized, "unauthorized", "Your account has been locked because of too many failed attempts to login.")
 	}
-	same := bcrypt.CompareHashAndPassword(stored, password) == nil
+	same := u.proved.compare(time.Now(), stored, password)
 	if same && before.n == 0 {
 		return true, nil
 	}

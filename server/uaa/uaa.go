@@ -60,6 +60,7 @@ type UAA struct {
 	sessions  codes
 	limit     limiter
 	basic     basicTokens
+	proved    proved
 	mux       *http.ServeMux
 
 	// hashing limits concurrent password comparisons, which are slow by
