@@ -6,7 +6,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -29,9 +32,39 @@ func (d *Daemon) Tasks(command, want string) {
 	})
 }
 
-// Prepared builds the stack that services run on. It comes from the machine's apt
-// sources.
+// prepared is the stack that services run on, as a tar, once a daemon of this package's tests has built it.
+var prepared struct {
+	sync.Mutex
+	services []string
+	file     string
+}
+
+// Prepared has services prepared: by the stack of another daemon of this package's tests, if it is of all of them,
+// as on a machine without network. The first one builds it.
 func (d *Daemon) Prepared(services ...string) {
+	d.T.Helper()
+	prepared.Lock()
+	defer prepared.Unlock()
+	if !slices.ContainsFunc(services, func(s string) bool { return !slices.Contains(prepared.services, s) }) {
+		d.stack("import", "services", prepared.file)
+		return
+	}
+	d.Prepare(services...)
+	file := filepath.Join(commonDir(d.T), "services-"+strconv.Itoa(len(services))+".tar")
+	d.stack("export", "services", file)
+	prepared.services, prepared.file = services, file
+}
+
+func (d *Daemon) stack(args ...string) {
+	d.T.Helper()
+	if out, err := d.Run(append(append([]string{"stack"}, args...), "--data-dir", d.Dir)...); err != nil {
+		d.T.Fatalf("stack %v: %v\n%s", args, err, out)
+	}
+}
+
+// Prepare builds the stack that services run on. It comes from the machine's apt
+// sources.
+func (d *Daemon) Prepare(services ...string) {
 	d.T.Helper()
 	out, err := d.Run("broker", "prepare", "--data-dir", d.Dir, "--services", strings.Join(services, ","))
 	for _, sign := range []string{"no such host", "connection refused", "network is unreachable", "no route to host", "i/o timeout"} {

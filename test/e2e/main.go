@@ -18,8 +18,8 @@ func Main(m *testing.M) {
 			code = 1
 		}
 	}
-	if programs.dir != "" {
-		_ = os.RemoveAll(programs.dir)
+	if common.dir != "" {
+		_ = os.RemoveAll(common.dir)
 	}
 	os.Exit(code)
 }

@@ -10,10 +10,29 @@ import (
 )
 
 // programs are the files that Program has made, by directory and package.
-var programs struct {
+var programs = struct {
 	sync.Mutex
-	dir   string // of the files; Main removes it
 	files map[[2]string]string
+}{files: map[[2]string]string{}}
+
+// common is the directory of what the tests of a package share; Main removes it.
+var common struct {
+	sync.Mutex
+	dir string
+}
+
+func commonDir(t testing.TB) string {
+	t.Helper()
+	common.Lock()
+	defer common.Unlock()
+	if common.dir == "" {
+		dir, err := os.MkdirTemp("", "cupola-shared-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		common.dir = dir
+	}
+	return common.dir
 }
 
 // Program is the file of a static Go program, which is built once for all tests
@@ -25,14 +44,7 @@ func Program(t testing.TB, dir, pkg string) string {
 	if file := programs.files[[2]string{dir, pkg}]; file != "" {
 		return file
 	}
-	if programs.dir == "" {
-		made, err := os.MkdirTemp("", "cupola-programs-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		programs.dir, programs.files = made, map[[2]string]string{}
-	}
-	file := filepath.Join(programs.dir, strconv.Itoa(len(programs.files)))
+	file := filepath.Join(commonDir(t), strconv.Itoa(len(programs.files)))
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

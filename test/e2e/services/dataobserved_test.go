@@ -25,7 +25,7 @@ const typed = "hunter2"
 func TestDataServicesObserved(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,nats,rabbitmq,smtp,files")
-	d.Prepared("postgres", "mysql", "redis", "nats", "rabbitmq", "smtp")
+	d.Prepared(prepared...)
 	auditor, outsider := reader(d, "auditor", true), reader(d, "outsider", false)
 	for service, o := range observed {
 		instance := d.DataInstance(service, service)

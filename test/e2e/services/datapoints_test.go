@@ -15,7 +15,7 @@ import (
 func TestPointInTime(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres")
-	d.Prepared("postgres")
+	d.Prepared(prepared...)
 	d.PushNotes()
 	notes := d.DataInstance("postgres", "notes")
 	binding := d.DataBinding("hello-postgres", notes)
@@ -125,7 +125,7 @@ func seenBy(d *e2e.Daemon, name string, has, lacks []string) {
 func TestRedisPointInTime(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "redis")
-	d.Prepared("redis")
+	d.Prepared(prepared...)
 	cache := d.DataInstance("redis", "cache")
 	key := keyOf(d, cache, "k")
 	row := func(instance string, key serviceKey, commands ...string) string {

@@ -27,7 +27,7 @@ func TestOneServiceOfABackup(t *testing.T) {
 	w := &wholes{file: filepath.Join(t.TempDir(), "all.backup"), key: filepath.Join(t.TempDir(), "key")}
 	w.at = []string{t.TempDir(), storagetest.SFTP(t, t.TempDir()).Address, storagetest.S3(t).Address}
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), append(w.flags(t), "--data-services", "postgres,mysql,redis,nats,rabbitmq,smtp,files")...)
-	d.Prepared("postgres", "mysql", "redis", "nats", "rabbitmq")
+	d.Prepared(prepared...)
 	d.PushNotes()
 	guids := map[string]string{}
 	for name, service := range map[string]string{"notes": "postgres", "shop": "mysql", "cache": "redis", "bus": "nats", "queues": "rabbitmq", "outbox": "smtp", "shelf": "files"} {

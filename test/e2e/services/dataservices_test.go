@@ -22,8 +22,8 @@ func TestDataServices(t *testing.T) {
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,nats,rabbitmq,smtp,files")
 	refusedWithoutStack(d)
 	began := time.Now()
-	d.Prepared("postgres", "mysql")
-	d.Prepared("redis", "nats", "rabbitmq") // the others stay
+	d.Prepare("postgres", "mysql")
+	d.Prepare("redis", "nats", "rabbitmq") // the others stay
 	t.Logf("prepared in %.1f s", time.Since(began).Seconds())
 	d.PushNotes()
 	began = time.Now()

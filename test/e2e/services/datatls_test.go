@@ -23,7 +23,7 @@ import (
 func TestDataServicesTLS(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--data-services", "postgres,mysql,redis,nats,rabbitmq,smtp,files", "--instance-cert-life", "24s")
-	d.Prepared("postgres", "mysql", "redis", "nats", "rabbitmq")
+	d.Prepared(prepared...)
 	refusesTLSParameters(d)
 	all := map[string]string{}
 	for service := range startTLS {
