@@ -20,6 +20,9 @@ ONCE_KUBE       = .ci/once kube server/kube runtime/cell/conformance test/kube .
 ONCE_SYSTEMD    = .ci/once systemd server/systemd test/systemd cmd/cupola/upgrade cmd/cupola/install.go cmd/cupola/upgrade.go --
 ONCE_TOOLCHAINS = .ci/once toolchains cmd/lifecycle rootfs/debian rootfs/stack examples test/e2e/push/toolchain_test.go --
 ONCE_WEB        = .ci/once web web server/console server/machine test/e2e/web --
+ONCE_BOSH       = .ci/once bosh server/bosh server/boshapi cmd/cupola/deployment cmd/lifecycle/jobscript cmd/lifecycle/monit test/e2e/bosh --
+ONCE_BACKUP     = .ci/once backup server/admin store/migrations cmd/cupola/backups cmd/cupola/transfer test/e2e/backup --
+ONCE_DATA       = .ci/once data server/databroker server/databackup server/osb/builtin examples/services test/e2e/data --
 SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
 STARTER    := runtime/container/starter/program/bin/starter
@@ -114,13 +117,23 @@ test: ## run all that CI runs
 	@.ci/deps test
 	$(MAKE) build
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
-	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-web again:once-kube again:once-toolchains again:test-root' 'nice:lint nice:again:test-unit whole:once-systemd' || failed=1; \
+	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-data again:once-web again:once-kube again:once-toolchains again:test-root' 'nice:lint nice:again:test-unit again:once-bosh again:once-backup whole:once-systemd' || failed=1; \
 	  ! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . || { echo 'the tests leaked these'; failed=1; }; \
 	  exit $$failed
 
 .PHONY: once-web
 once-web:
 	@$(ONCE_WEB) $(MAKE) test-web
+
+.PHONY: once-bosh once-backup once-data
+once-bosh:
+	@$(ONCE_BOSH) $(MAKE) test-bosh
+
+once-backup:
+	@$(ONCE_BACKUP) $(MAKE) test-backup
+
+once-data:
+	@$(ONCE_DATA) $(MAKE) test-data
 
 .PHONY: once-kube
 once-kube:
@@ -167,13 +180,27 @@ again: # the tests RUN of PACKAGE: .ci/stages runs those alone that failed besid
 # Daemons, containers and clients of a test keep a processor busy: more of them at once end no sooner, and wait for each other.
 REAL       = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST)
 E2E        = $(REAL) -count=1 -p $(shell nproc) -parallel 3 -timeout 40m
+# Areas of one part of the product: one test of each is always run, the others when that part changed.
+E2E_PARTS    = $(addprefix ./test/e2e/,bosh backup data)
+ONE_OF_EACH  = ^(TestDeployment|TestABackupBringsEveryAppBack|TestServiceFiles)$$
 # Those that take longest come first, so that none is left over at the end.
-E2E_LONG     = $(addprefix ./test/e2e/,push images routing services bosh restart backup)
-E2E_PACKAGES = $(E2E_LONG) $(filter-out ./test/e2e/web $(E2E_LONG),$(patsubst %/,%,$(patsubst %,./%,$(dir $(wildcard test/e2e/*/main_test.go)))))
+E2E_LONG     = $(addprefix ./test/e2e/,push images routing restart chaos)
+E2E_PACKAGES = $(E2E_LONG) $(filter-out ./test/e2e/web $(E2E_PARTS) $(E2E_LONG),$(patsubst %/,%,$(patsubst %,./%,$(dir $(wildcard test/e2e/*/main_test.go)))))
 
 .PHONY: e2e
-e2e: build ## drive the built daemon as a user does; test-web does so in a browser
+e2e: build ## drive the built daemon as a user does; test-bosh, test-backup, test-data and test-web have the rest
+	$(E2E) -run '$(ONE_OF_EACH)' $(E2E_PARTS)
 	$(E2E) $(E2E_PACKAGES)
+
+.PHONY: test-bosh test-backup test-data
+test-bosh: build ## run BOSH deployments as operators do; in make test when their packages changed
+	$(E2E) -skip '$(ONE_OF_EACH)' ./test/e2e/bosh
+
+test-backup: build ## make and restore backups of all kinds, move apps; in make test when their packages changed
+	$(E2E) -skip '$(ONE_OF_EACH)' ./test/e2e/backup
+
+test-data: build ## use the data services of the built-in broker; in make test when their packages changed
+	$(E2E) -skip '$(ONE_OF_EACH)' ./test/e2e/data
 
 .PHONY: test-web
 test-web: build ## drive the web console in Chromium, on real daemons; in make test once for each change of the console

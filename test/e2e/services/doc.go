@@ -1,2 +1,2 @@
-// Package services tests service instances, their brokers and bindings, and the built-in broker's data services.
+// Package services tests service instances, their brokers and bindings.
 package services

@@ -1,0 +1,2 @@
+// Package data tests the data services of the built-in broker.
+package data
