@@ -105,7 +105,7 @@ func (m *many) await(what string, began time.Time) {
 		}
 		return ""
 	})
-	m.t.Logf("%s: done after %.1f s; the daemon has %s; the API server %s", what, time.Since(began).Seconds(), usage(m.d.Cmd.Process.Pid), usage(m.f.PID("apiserver")))
+	m.t.Logf("%s: done after %.1f s; the daemon has %s; the API server %s, the scheduler %s", what, time.Since(began).Seconds(), usage(m.d.Cmd.Process.Pid), usage(m.f.PID("apiserver")), usage(m.f.PID("scheduler")))
 }
 
 // restart kills the daemon, and waits until the next one has the pods and reads all their logs.
