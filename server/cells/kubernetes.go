@@ -15,14 +15,15 @@ import (
 
 // Cluster is a namespace of a Kubernetes cluster that is a cell.
 type Cluster struct {
-	Name       string // the cell's, and the tag that it requires
+	Name       string // the cell's, which is a tag of it as well
 	Kubeconfig string // a file, or InCluster
 	Context    string // "" is the current one
 	Namespace  string // "" is the context's
+	Tag        string // the tag that it requires; "" is Name
 	Zone       string // "" is DefaultZone
 	Tunnel     string // how its pods are reached; "" is TunnelAuto
 	Leaving    bool   `json:"-"` // --kubernetes does not name it any longer
-	Open       bool   `json:"-"` // it takes what does not require its name as a tag, too
+	Open       bool   `json:"-"` // it requires no tag
 }
 
 // InCluster stands for a kubeconfig where the daemon is a pod of the cluster: it has the rights of its service account.
@@ -36,7 +37,7 @@ const (
 )
 
 // clusterHelp is the form of --kubernetes.
-const clusterHelp = "give NAME=KUBECONFIG, or NAME=in-cluster in a pod, and after commas context=, namespace=, zone= and tunnel="
+const clusterHelp = "give NAME=KUBECONFIG, or NAME=in-cluster in a pod, and after commas context=, namespace=, tag=, zone= and tunnel="
 
 // namePattern is that of names of cells that are labels of Kubernetes, too.
 var namePattern = pattern.Lazy(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
@@ -54,7 +55,7 @@ func ParseCluster(s string) (Cluster, error) {
 	}
 	for _, f := range fields[1:] {
 		key, value, _ := strings.Cut(f, "=")
-		to := map[string]*string{"context": &c.Context, "namespace": &c.Namespace, "zone": &c.Zone, "tunnel": &c.Tunnel}[key]
+		to := map[string]*string{"context": &c.Context, "namespace": &c.Namespace, "tag": &c.Tag, "zone": &c.Zone, "tunnel": &c.Tunnel}[key]
 		if to == nil || value == "" || *to != "" {
 			return c, fmt.Errorf("invalid --kubernetes %q: invalid %q; %s", s, f, clusterHelp)
 		}
@@ -66,6 +67,9 @@ func ParseCluster(s string) (Cluster, error) {
 	if !slices.Contains([]string{"", TunnelAuto, TunnelAlways, TunnelNever}, c.Tunnel) {
 		return c, fmt.Errorf("invalid --kubernetes %q: invalid tunnel %q: give auto, always or never", s, c.Tunnel)
 	}
+	if c.Tag != "" && !cellPattern().MatchString(c.Tag) {
+		return c, fmt.Errorf("invalid --kubernetes %q: the tag may have up to 63 letters, digits, '.', '_' and '-'", s)
+	}
 	if c.Zone == "" {
 		c.Zone = DefaultZone
 	}
@@ -75,11 +79,13 @@ func ParseCluster(s string) (Cluster, error) {
 	return c, nil
 }
 
-// Presence is the cell of a cluster, without what its nodes have. Only what requires its name
-// as a tag runs on it, unless it is open.
+// Presence is the cell of a cluster, without what its nodes have. Only what requires its tag runs on it, unless it is open.
 func (c Cluster) Presence() lrp.Cell {
 	tags := []string{strings.ToLower(c.Name)}
-	required := tags
+	if tag := strings.ToLower(c.Tag); tag != "" && tag != tags[0] {
+		tags = append(tags, tag)
+	}
+	required := tags[len(tags)-1:]
 	if c.Open {
 		required = nil
 	}

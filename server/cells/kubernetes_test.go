@@ -14,12 +14,13 @@ func TestParseCluster(t *testing.T) {
 		"edge=/etc/a=b,namespace=cf,zone=z2,context=x": {Name: "edge", Kubeconfig: "/etc/a=b", Namespace: "cf", Zone: "z2", Context: "x"},
 		"edge=in-cluster,namespace=cf":                 {Name: "edge", Kubeconfig: InCluster, Namespace: "cf", Zone: DefaultZone},
 		"edge=/etc/kube,tunnel=always":                 {Name: "edge", Kubeconfig: "/etc/kube", Zone: DefaultZone, Tunnel: TunnelAlways},
+		"edge=/etc/kube,tag=Prod":                      {Name: "edge", Kubeconfig: "/etc/kube", Zone: DefaultZone, Tag: "Prod"},
 	} {
 		if got, err := ParseCluster(text); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v; want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "edge", "edge=", "=/etc/kube", "-x=/k", "x-=/k", "a b=/k", "edge=/k,", "edge=/k,contxt=x", "edge=/k,context=", "edge=/k,context=a,context=b", "edge=/k,zone=a b", "edge=in-cluster,context=x", "edge=/k,tunnel=yes"} {
+	for _, text := range []string{"", "edge", "edge=", "=/etc/kube", "-x=/k", "x-=/k", "a b=/k", "edge=/k,", "edge=/k,contxt=x", "edge=/k,context=", "edge=/k,context=a,context=b", "edge=/k,zone=a b", "edge=in-cluster,context=x", "edge=/k,tunnel=yes", "edge=/k,tag=a b"} {
 		if c, err := ParseCluster(text); err == nil || !strings.HasPrefix(err.Error(), "invalid --kubernetes ") {
 			t.Errorf("%q: got %+v, %v; want an error that names the flag", text, c, err)
 		}
@@ -42,6 +43,23 @@ func TestClusterTakesOnlyWhatRequiresIt(t *testing.T) {
 	c := Cluster{Name: "Edge"}.Presence()
 	if c.Suits(lrp.Constraint{}) || c.Suits(lrp.Constraint{Require: []string{"other"}}) || !c.Suits(lrp.Constraint{Require: []string{"edge"}}) {
 		t.Errorf("%+v suits what does not require it, or not what does", c)
+	}
+}
+
+// Clusters with one tag take what requires it, and a pool can lead to one of them.
+func TestClustersShareATag(t *testing.T) {
+	east, west := Cluster{Name: "east", Tag: "Prod"}.Presence(), Cluster{Name: "west", Tag: "prod"}.Presence()
+	for _, c := range []struct {
+		require    []string
+		east, west bool
+	}{{nil, false, false}, {[]string{"prod"}, true, true}, {[]string{"east"}, false, false}, {[]string{"east", "prod"}, true, false}} {
+		of := lrp.Constraint{Require: c.require}
+		if east.Suits(of) != c.east || west.Suits(of) != c.west {
+			t.Errorf("%v: it suits east %t, west %t; want %t, %t", c.require, east.Suits(of), west.Suits(of), c.east, c.west)
+		}
+	}
+	if same := (Cluster{Name: "east", Tag: "EAST"}).Presence(); len(same.Tags) != 1 {
+		t.Errorf("got the tags %v", same.Tags)
 	}
 }
 

@@ -18,8 +18,8 @@ func TestAppOnKubernetesCellOfTwoNodes(t *testing.T) {
 	registry := n.Registry()
 	n.PushPod(registry+"/team/web:1", "serve", ":8080")
 	n.Join("z2").PullsPlain(registry)
-	d := e2e.StartDaemon(t, binary, "--plain-http", registry, "--kubernetes", "edge="+n.Account())
-	placeOn(d, "edge")
+	d := e2e.StartDaemon(t, binary, "--plain-http", registry, "--kubernetes", "edge="+n.Account()+",tag=prod")
+	placeOn(d, "prod")
 	d.Flag("diego_docker", true)
 	if fault := d.PushDocker(t, "shop", registry+"/team/web:1", ""); fault != "" {
 		t.Fatal(fault)
