@@ -2,7 +2,6 @@ package push
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +67,60 @@ func withoutNetwork(c *exec.Cmd) (out []byte, err error) {
 	return out, err
 }
 
+// terminalUser reads what a command prints on a terminal, and presses Ctrl-C.
+type terminalUser struct {
+	t        *testing.T
+	terminal *os.File
+	parts    chan string // printed and not yet seen; closed at the end
+	said     string
+}
+
+func atTerminal(t *testing.T, c *exec.Cmd) *terminalUser {
+	u := &terminalUser{t: t, terminal: e2e.OnTerminal(t, c), parts: make(chan string, 100)}
+	go func() {
+		defer close(u.parts)
+		buf := make([]byte, 4096)
+		for n, err := 0, error(nil); err == nil; { // it ends with EIO, as terminals do
+			n, err = u.terminal.Read(buf)
+			u.parts <- string(buf[:n])
+		}
+	}()
+	return u
+}
+
+// sees waits until the command has printed a text. It does not poll: the command
+// could end between two looks.
+func (u *terminalUser) sees(text string) {
+	u.t.Helper()
+	late := time.After(3 * time.Minute)
+	for !strings.Contains(u.said, text) {
+		select {
+		case part, more := <-u.parts:
+			if !more {
+				u.t.Fatalf("it ended, and did not print %q:\n%s", text, u.said)
+			}
+			u.said += part
+		case <-late:
+			u.t.Fatalf("it does not print %q:\n%s", text, u.said)
+		}
+	}
+}
+
+// seesEnd waits until the command ends, and returns all that it printed.
+func (u *terminalUser) seesEnd() string {
+	for part := range u.parts {
+		u.said += part
+	}
+	return u.said
+}
+
+func (u *terminalUser) interrupts() {
+	u.t.Helper()
+	if _, err := u.terminal.WriteString("\x03"); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
 // TestDemoInterrupted presses Ctrl-C at a demo: twice, and it still cleans up;
 // thrice, and what it said cleans up.
 func TestDemoInterrupted(t *testing.T) {
@@ -76,43 +129,23 @@ func TestDemoInterrupted(t *testing.T) {
 		t.Run(fmt.Sprint("thrice ", thrice), func(t *testing.T) {
 			demoDir(t)
 			c := exec.Command(binary, "demo", "--http", "127.0.0.1:0")
-			terminal := e2e.OnTerminal(t, c)
-			var said e2e.LogBuffer
-			ended := make(chan struct{})
-			go func() {
-				_, _ = io.Copy(&said, terminal) // ends with EIO, as terminals do
-				close(ended)
-			}()
-			says := func(text string) {
-				t.Helper()
-				e2e.Eventually(t, time.Minute, func() string {
-					if strings.Contains(said.String(), text) {
-						return ""
-					}
-					return fmt.Sprintf("it does not say %q:\n%s", text, &said)
-				})
-			}
-			press := func() {
-				if _, err := terminal.WriteString("\x03"); err != nil {
-					t.Fatal(err)
-				}
-			}
-			says("until Ctrl-C")
-			press()
-			says("Cleaning up")
-			press()
-			says("sudo rm -r ")
+			user := atTerminal(t, c)
+			user.sees("until Ctrl-C")
+			user.interrupts()
+			user.sees("Cleaning up")
+			user.interrupts()
+			user.sees("sudo rm -r ")
 			if thrice {
-				press()
+				user.interrupts()
 			}
-			<-ended
+			said := user.seesEnd()
 			err := c.Wait()
 			if !thrice && err != nil {
-				t.Errorf("got %v\n%s", err, &said)
+				t.Errorf("got %v\n%s", err, said)
 			}
-			fix := regexp.MustCompile(`sudo (\S+ cleanup --data-dir \S+ && )sudo (rm -r \S+)`).FindStringSubmatch(said.String())
+			fix := regexp.MustCompile(`sudo (\S+ cleanup --data-dir \S+ && )sudo (rm -r \S+)`).FindStringSubmatch(said)
 			if fix == nil {
-				t.Fatalf("it does not say what cleans up:\n%s", &said)
+				t.Fatalf("it does not say what cleans up:\n%s", said)
 			}
 			dir := strings.Fields(fix[2])[2]
 			if exists(dir) {
