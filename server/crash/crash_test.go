@@ -33,6 +33,10 @@ func TestBrief(t *testing.T) {
 		{"Codependent step exited", []string{"all done", "Exit status 0"}, "The app ended without an error: its process must go on running. Its last output: all done"},
 		{exited + "127", []string{preStartMessage, StartMessage, "bash: line 1: x: command not found", "Exit status 127", "Cause: there is no command x", preStartMessage, StartMessage, "starting"}, "Exited with status 127. there is no command x"},
 		{exited + "1", []string{preStartMessage, StartMessage, "one", "Exit status 1", preStartMessage, "two", "Exit status 1", preStartMessage}, "Exited with status 1. Its last output: two"},
+		{"Instance never healthy after 5s: dial tcp 10.177.1.45:8080: connect: connection refused", nil, "The health check failed: nothing listens on port 8080: the app must listen on 0.0.0.0 and the port in $PORT, sooner or with a longer timeout in its manifest, or have the health check type process"},
+		{`Instance never healthy after 5s: Get "http://10.177.1.45:8080/": dial tcp 10.177.1.45:8080: connect: connection refused`, nil, "The health check failed: nothing listens on port 8080: the app must listen on 0.0.0.0 and the port in $PORT, sooner or with a longer timeout in its manifest, or have the health check type process"},
+		{"Instance became unhealthy: Liveness check unsuccessful: HTTP probe failed with statuscode: 503", nil, "The health check failed: the app answered with status 503, and must answer 200: correct it, or name another path with health-check-http-endpoint, or have the health check type port"},
+		{`Instance became unhealthy: Liveness check unsuccessful: Get "http://10.177.1.45:8080/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`, nil, "The health check failed: the app took too long to answer: answer faster, or set a longer health-check-invocation-timeout"},
 		{"Instance never healthy after 1m0s: no answer", nil, "Instance never healthy after 1m0s: no answer"},
 	} {
 		var lines []Line

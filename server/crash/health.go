@@ -10,7 +10,7 @@ import (
 // listens is what the cell adds to the description of a health check that failed.
 const listens = "; the app listens on "
 
-// What Diego says of health checks that failed, and how to mend it.
+// What Diego says of health checks that failed, and Kubernetes of probes, and how to mend it.
 var healthPatterns = []struct {
 	text   func() *regexp.Regexp
 	advice string
@@ -23,6 +23,12 @@ var healthPatterns = []struct {
 		"the app closed the connection of GET $1 on port $2 without an HTTP answer: speak HTTP there, or have the health check type port"},
 	{pattern.Lazy(`failed to make TCP connection to \S+:(\d+): timed out after (\S+) seconds`),
 		"the app listens on port $1, and took longer than $2 s to accept a connection: accept connections while it works, or set a longer health-check-invocation-timeout"},
+	{pattern.Lazy(`HTTP probe failed with statuscode: (\d+)`),
+		"the app answered with status $1, and must answer 200: correct it, or name another path with health-check-http-endpoint, or have the health check type port"},
+	{pattern.Lazy(`dial tcp \S+:(\d+): connect: connection refused`),
+		"nothing listens on port $1: the app must listen on 0.0.0.0 and the port in $$PORT, sooner or with a longer timeout in its manifest, or have the health check type process"},
+	{pattern.Lazy(`context deadline exceeded|: i/o timeout`),
+		"the app took too long to answer: answer faster, or set a longer health-check-invocation-timeout"},
 }
 
 // healthCause is why a health check failed, and how to mend it; "" where the description is of something else.
