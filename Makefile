@@ -235,7 +235,7 @@ test-newcomer: ## make a release twice, which must be the same, and be a newcome
 test-kube: build ## bring deployments into a Kubernetes control plane, and pods onto a node; building both takes minutes, once
 	@.ci/deps kube
 	program=$$(test/kube/build $(KUBE_CACHE)); \
-	  $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_KUBE_BIN=$$program $(TEST) -count=1 -timeout 20m \
+	  $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_KUBE_BIN=$$program CUPOLA_TEST_ALL=$(ALWAYS) $(TEST) -count=1 -timeout 60m \
 	  -run 'TestLive$$|TestNode$$|TestConformance$$|TestDeploymentOnKubernetes|TestAppOnKubernetes' ./server/kube/apply ./server/kube/kubetest ./server/kube/podcell ./test/e2e/bosh ./test/e2e/images
 
 .PHONY: test-kube-pods
