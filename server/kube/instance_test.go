@@ -249,11 +249,11 @@ func TestFailedProbe(t *testing.T) {
 func TestRoomOf(t *testing.T) {
 	const allocatable = `allocatable: {cpu: 1930m, memory: 2Gi, ephemeral-storage: "1073741824", pods: "110"}`
 	for text, want := range map[string]Room{
-		`{status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`: {2048, 1024, 110, 1.93, false},
-		`{status: {nodeInfo: {kernelVersion: 6.8.0-31-generic}, runtimeHandlers: [{name: runc}, {name: "", features: {userNamespaces: true}}], conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`: {2048, 1024, 110, 1.93, true},
-		`{status: {nodeInfo: {kernelVersion: 6.1.0-18-amd64}, runtimeHandlers: [{name: "", features: {userNamespaces: true}}], conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:                 {2048, 1024, 110, 1.93, false},
-		`{status: {nodeInfo: {kernelVersion: "6.18"}, runtimeHandlers: [{name: runc, features: {userNamespaces: true}}, {name: ""}], conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:           {2048, 1024, 110, 1.93, false},
-		`{status: {conditions: [{type: Ready, status: Unknown}], ` + allocatable + `}}`:                                                                                                                            {},
+		`{status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`: {2048, 1024, 110, 1.93, false, false},
+		`{status: {nodeInfo: {kernelVersion: 6.8.0-31-generic}, runtimeHandlers: [{name: runc}, {name: "", features: {userNamespaces: true}}], conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`: {2048, 1024, 110, 1.93, true, false},
+		`{status: {nodeInfo: {kernelVersion: 6.1.0-18-amd64}, runtimeHandlers: [{name: "", features: {userNamespaces: true}}], conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:                 {2048, 1024, 110, 1.93, false, false},
+		`{status: {nodeInfo: {kernelVersion: "6.18"}, runtimeHandlers: [{name: runc, features: {userNamespaces: true}}, {name: ""}], conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:           {2048, 1024, 110, 1.93, false, false},
+		`{status: {conditions: [{type: Ready, status: Unknown}], ` + allocatable + `}}`:                                                                                                                            {Silent: true},
 		`{spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "True"}], ` + allocatable + `}}`:                                                                                                {},
 	} {
 		if got := RoomOf(status(text)); got != want {

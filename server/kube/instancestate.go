@@ -221,13 +221,14 @@ type Room struct {
 	MemoryMB, DiskMB, Pods int
 	CPUs                   float64
 	UserNamespaces         bool // pods may run in some of their own
+	Silent                 bool // it does not answer, or says that it is not well
 }
 
 // RoomOf is what a node has for pods; none when it takes no new ones.
 func RoomOf(node Object) Room {
 	unschedulable, _ := node.Map("spec")["unschedulable"].(bool)
-	if unschedulable || !isTrue(node, "Ready") {
-		return Room{}
+	if silent := !isTrue(node, "Ready"); unschedulable || silent {
+		return Room{Silent: silent}
 	}
 	at := node.Map("status", "allocatable")
 	return Room{MemoryMB: int(quantity(text(at, "memory")) >> 20), DiskMB: int(quantity(text(at, "ephemeral-storage")) >> 20), Pods: int(quantity(text(at, "pods"))), CPUs: amount(text(at, "cpu")),

@@ -202,6 +202,13 @@ func (c *Cell) node(o kube.Object) {
 	}
 }
 
+// isSilent reports whether a node is known not to answer.
+func (c *Cell) isSilent(node string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nodes[node].Silent
+}
+
 func (c *Cell) nodeGone(o kube.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

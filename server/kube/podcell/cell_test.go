@@ -222,6 +222,32 @@ func TestAdoptionBeforeTheTunnel(t *testing.T) {
 	})
 }
 
+// TestLost: a pod that the cluster takes from a node that does not answer is given up once it should have ended, and later where the node answers.
+func TestLost(t *testing.T) {
+	for status, after := range map[string]time.Duration{"Unknown": kube.Grace, "True": kube.Grace + lostTime} {
+		inBubble(t, func(t *testing.T, c *cluster, w *world) {
+			w.node(kube.Object{"metadata": doc{"name": "n"}, "status": doc{"conditions": []any{doc{"type": "Ready", "status": status}}}})
+			w.Start(container(guid))
+			synctest.Wait()
+			c.begins(guid, true, true)
+			c.mu.Lock()
+			c.set(guid, func(o kube.Object) {
+				o.Map("spec")["nodeName"] = "n"
+				o.Map("metadata")["deletionTimestamp"] = time.Now().Add(kube.Grace).UTC().Format(time.RFC3339)
+			})
+			c.mu.Unlock()
+			settle(after - 2*time.Second)
+			if len(w.Containers()) != 1 || w.phase() != lrp.PhaseStopping {
+				t.Errorf("node is ready %s: the cell has %+v", status, w.Containers())
+			}
+			settle(4 * time.Second)
+			if got := w.take(); !strings.Contains(got, "is lost") || len(c.left())+len(w.Containers()) > 0 {
+				t.Errorf("node is ready %s: got %s; left: %v, %+v", status, got, c.left(), w.Containers())
+			}
+		})
+	}
+}
+
 // What the cluster takes away is no crash: the loop sees that it is missing.
 func TestTakenAway(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster, w *world) {

@@ -492,16 +492,19 @@ func (i *instance) leaves(ctx context.Context, s kube.InstanceState, pod kube.Ob
 	return false
 }
 
-// lostTime is how long a pod that was asked to end may be there: its node may not answer.
+// lostTime is how long a pod may be there once it should have ended, on a node that answers.
 const lostTime = time.Minute
 
-// isLost reports whether a pod should have ended long ago. If not it is looked at again then.
+// isLost reports whether a pod should have ended long ago, or its node does not answer. If not it is looked at again then.
 func (i *instance) isLost(pod kube.Object) bool {
 	at := kube.Deleted(pod)
 	if at.IsZero() {
 		return false
 	}
-	left := lostTime - time.Since(at)
+	left := -time.Since(at)
+	if !i.cell.isSilent(kube.NodeOf(pod)) {
+		left += lostTime
+	}
 	if left > 0 {
 		time.AfterFunc(left, i.poke)
 	}
