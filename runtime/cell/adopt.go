@@ -120,7 +120,7 @@ func (i *instance) rejoin(ctx context.Context) {
 		i.finish(ctx, ending{Stopped: i.record().Stopped, Failed: true, Reasons: []string{errGone.Error()}})
 		return
 	}
-	i.live(ctx, &build{instance: i, full: full})
+	(&build{instance: i, full: full}).live(ctx)
 }
 
 // resettle finishes what an earlier daemon had begun to finish.

@@ -160,7 +160,7 @@ func (c *Cell) Start(spec lrp.Container) {
 	<-c.adopted
 	i := newInstance(c, spec)
 	i.trace = c.newTrace(i.spec)
-	c.launch(i, func(ctx context.Context) { i.create(ctx, spec) })
+	c.launch(i, (&build{instance: i, full: spec}).create)
 }
 
 // launch lets live run as the one goroutine of i.

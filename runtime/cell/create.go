@@ -26,16 +26,15 @@ type build struct {
 }
 
 // create lives the life of a new container.
-func (i *instance) create(ctx context.Context, full lrp.Container) {
-	defer i.cell.forget(i)
-	b := &build{instance: i, full: full}
+func (b *build) create(ctx context.Context) {
+	defer b.cell.forget(b.instance)
 	switch err := b.run(ctx); {
 	case err == nil:
-		i.live(ctx, b)
+		b.live(ctx)
 	case ctx.Err() != nil:
-		i.cell.discard(ctx, i.guid()) // the daemon ends: as if it had never begun
+		b.cell.discard(ctx, b.guid()) // the daemon ends: as if it had never begun
 	default:
-		i.abandon(ctx, err)
+		b.abandon(ctx, err)
 	}
 }
 

@@ -86,6 +86,14 @@ func (i *instance) record() record {
 	return i.rec
 }
 
+// wasStopped reports whether Stop was called, also of an earlier daemon. Unlike record it
+// copies nothing: the frames of some callers lie on the stack for as long as the container lives.
+func (i *instance) wasStopped() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.rec.Stopped
+}
+
 func (i *instance) status() lrp.ContainerStatus {
 	r := i.record()
 	return lrp.ContainerStatus{

@@ -45,18 +45,9 @@ func (p *performer) isDown() { p.once.down.Do(func() { close(p.down) }) }
 // perform goes through the program, unless Stop is called before its end.
 func (p *performer) perform() error {
 	ctx, cancel := context.WithCancel(p.life)
-	var halting sync.WaitGroup
-	defer halting.Wait()
 	defer cancel()
-	halting.Go(fault.Func("cell", func() {
-		select {
-		case <-p.halt.Done():
-			p.stopped()
-			cancel()
-		case <-ctx.Done():
-		}
-	}))
-	if p.record().Stopped { // an earlier daemon stopped it
+	defer p.onHalt(cancel)()
+	if p.wasStopped() { // an earlier daemon stopped it
 		p.thawToEnd()
 		cancel()
 	}
@@ -73,6 +64,22 @@ func (p *performer) perform() error {
 		return failure{errGone.Error()} // somebody else ended the idle process
 	}
 	return err
+}
+
+// onHalt notes that Stop was called, and calls cancel, once it is. The function that it returns waits until this is done,
+// or keeps it from being begun.
+func (p *performer) onHalt(cancel func()) (wait func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(p.halt, fault.Func("cell", func() {
+		defer close(done)
+		p.stopped()
+		cancel()
+	}))
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -178,10 +185,13 @@ func (p *performer) keepStarted(change func(*record)) {
 	p.trySave(change)
 }
 
-// live goes through the program of i, whose parts are there, then takes the
+// live goes through the program of b, whose parts are there, then takes the
 // container down. When life ends it only looks away.
-func (i *instance) live(life context.Context, b *build) {
-	err := newPerformer(life, b).perform()
+func (b *build) live(life context.Context) { b.performed(life, newPerformer(life, b).perform()) }
+
+// performed takes down a container whose program ended with err. It is no part of live, whose
+// frame lies on the stack for as long as the container lives.
+func (i *instance) performed(life context.Context, err error) {
 	rec := i.record()
 	switch {
 	case life.Err() != nil && rec.StartedAt.IsZero():

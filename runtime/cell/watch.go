@@ -45,7 +45,7 @@ func (p *performer) watchAwake(ctx context.Context) (bad failure, frozen bool) {
 		return nil, false
 	}
 	defer done()
-	p.cell.check(awake, p.healthSpec(p.record()), func(e health.Event) {
+	p.cell.check(awake, p.healthSpec(), func(e health.Event) {
 		if e.Type == health.Unhealthy || e.Type == health.NeverHealthy {
 			bad = failure{e.Reason}
 			return
@@ -55,8 +55,9 @@ func (p *performer) watchAwake(ctx context.Context) (bad failure, frozen bool) {
 	return bad, awake.Err() != nil && ctx.Err() == nil
 }
 
-// healthSpec says how to watch a container that has come as far as rec says.
-func (p *performer) healthSpec(rec record) health.Spec {
+// healthSpec says how to watch the container from where it has come to.
+func (p *performer) healthSpec() health.Spec {
+	rec := p.record()
 	spec := health.Spec{
 		Checks: p.full.Checks, Exec: p.exec, StartTimeout: p.spec.StartTimeout,
 		Healthy: rec.Phase == lrp.PhaseRunning, Ready: rec.Ready, Active: rec.Role == lrp.Active,
