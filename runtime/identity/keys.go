@@ -25,8 +25,8 @@ const (
 	quietFor   = time.Second
 	restFactor = 3
 	// sharedFor is how long the starts of an app may take its last key when no spare one
-	// is left.
-	sharedFor = 10 * time.Minute
+	// is left. Then it is forgotten: a key takes 8 kB of memory.
+	sharedFor = time.Minute
 	// maxShared is how many apps' keys are remembered.
 	maxShared = 1024
 )
@@ -73,8 +73,20 @@ func (k *keys) next(app string) (*rsa.PrivateKey, error) {
 	key, err := k.fresh()
 	if err == nil {
 		l.key, l.made = key, time.Now()
+		time.AfterFunc(sharedFor, fault.Func("identity", func() { k.forget(app, l) }))
 	}
 	return key, err
+}
+
+// forget drops an app's last key if it is not shared any longer.
+func (k *keys) forget(app string, l *lastKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.last[app] == l && time.Since(l.made) >= sharedFor {
+		delete(k.last, app)
+	}
 }
 
 // fresh is a key that no one else has.

@@ -69,6 +69,25 @@ func TestKeysAreFresh(t *testing.T) {
 	}
 }
 
+// An app's last key is kept no longer than it is shared.
+func TestKeysAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := drained()
+		defer k.quiet.Stop()
+		next(t, k, "app:a")
+		time.Sleep(sharedFor / 2)
+		next(t, k, "app:b")
+		k.quiet.Stop()
+		for _, want := range []int{2, 1, 0} {
+			if len(k.last) != want {
+				t.Errorf("%d keys are remembered; want %d", len(k.last), want)
+			}
+			time.Sleep(sharedFor / 2)
+			synctest.Wait()
+		}
+	})
+}
+
 // Keys are made ahead once no instance starts, as many as were needed before.
 func TestKeysAreMadeAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
