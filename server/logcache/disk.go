@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -66,21 +67,41 @@ type track struct {
 	path   string // without the suffix
 
 	mu      sync.Mutex
-	pending []byte            // records to be written
-	rotate  int               // where in pending the next segment begins; -1: nowhere
-	numbers map[string]uint64 // of the tags that the segment has, by their encoding
-	scratch []byte
-	lines   int   // of the segment, with those pending
-	bytes   int64 // likewise
-	begun   bool  // the segment has its source record
-	reset   bool  // remove the files before the next write
-	evicted bool  // likewise, but the archive gets them first
-	writing bool  // somebody writes; who does owns what follows
-	gone    bool  // not in disk.tracks any longer
+	pending []byte                // records to be written
+	rotate  int                   // where in pending the next segment begins; -1: nowhere
+	numbers map[tagsDigest]uint64 // of the tags that the segment has, by the digest of their encoding
+	lines   int                   // of the segment, with those pending
+	bytes   int64                 // likewise
+	begun   bool                  // the segment has its source record
+	reset   bool                  // remove the files before the next write
+	evicted bool                  // likewise, but the archive gets them first
+	writing bool                  // somebody writes; who does owns what follows
+	gone    bool                  // not in disk.tracks any longer
 
 	file    *os.File // nil: closed
 	written int64    // bytes of the file that are whole
 	used    uint64   // when it was written last, by disk.clock
+}
+
+// tagsDigest identifies encoded tags in less room than they take.
+type tagsDigest [2]uint64
+
+var tagsSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+func digestOf(tags []byte) tagsDigest {
+	return tagsDigest{maphash.Bytes(tagsSeeds[0], tags), maphash.Bytes(tagsSeeds[1], tags)}
+}
+
+// buffers are what records are encoded in. A source has one only while it writes: most are silent.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+func takeBuffer() []byte { return (*buffers.Get().(*[]byte))[:0] }
+
+// giveBuffer lets others use b, which the caller does not any longer.
+func giveBuffer(b []byte) {
+	if cap(b) <= maxPending {
+		buffers.Put(&b)
+	}
 }
 
 func fileName(source string) string {
@@ -94,7 +115,7 @@ func (d *disk) track(source string) *track {
 		d.mu.Lock()
 		t := d.tracks[source]
 		if t == nil {
-			t = &track{source: source, path: filepath.Join(d.dir, fileName(source)), rotate: -1, numbers: map[string]uint64{}}
+			t = &track{source: source, path: filepath.Join(d.dir, fileName(source)), rotate: -1, numbers: map[tagsDigest]uint64{}}
 			d.tracks[source] = t
 		}
 		d.mu.Unlock()
@@ -133,18 +154,23 @@ func (t *track) encode(e *Envelope, maxLines int, maxBytes int64) {
 		t.rotate = len(t.pending)
 		t.begin()
 	}
+	if t.pending == nil {
+		t.pending = takeBuffer()
+	}
 	was := len(t.pending)
 	if !t.begun {
 		t.pending = appendSource(t.pending, e.SourceID)
 		t.begun = true
 	}
-	t.scratch = appendTags(t.scratch[:0], e.InstanceID, e.Tags)
-	number, ok := t.numbers[string(t.scratch)]
+	tags := appendTags(takeBuffer(), e.InstanceID, e.Tags)
+	defer giveBuffer(tags)
+	digest := digestOf(tags)
+	number, ok := t.numbers[digest]
 	if !ok {
 		number = uint64(len(t.numbers))
-		t.numbers[string(t.scratch)] = number
+		t.numbers[digest] = number
 		t.pending = record.Append(t.pending, tagsRecord, func(b []byte) []byte {
-			return append(binary.AppendUvarint(b, number), t.scratch...)
+			return append(binary.AppendUvarint(b, number), tags...)
 		})
 	}
 	t.pending = appendLine(t.pending, number, e)
@@ -166,7 +192,6 @@ func (d *disk) flush(t *track) {
 	}
 	t.writing = true
 	defer func() { t.writing = false }()
-	var spare []byte
 	for t.reset || len(t.pending) > 0 {
 		if t.evicted {
 			d.archiveUnlocked(t)
@@ -176,15 +201,11 @@ func (d *disk) flush(t *track) {
 			now, next = t.pending[:t.rotate], t.pending[t.rotate:]
 		}
 		whole := t.pending
-		t.pending, t.rotate, t.reset = spare[:0], -1, false
-		err := d.storeUnlocked(t, now, next, reset, rotates)
-		spare = whole
-		if err != nil {
+		t.pending, t.rotate, t.reset = nil, -1, false
+		if err := d.storeUnlocked(t, now, next, reset, rotates); err != nil {
 			d.failed(t, err)
 		}
-	}
-	if cap(spare) <= maxPending {
-		t.pending = spare[:0]
+		giveBuffer(whole)
 	}
 	if t.file == nil && !t.begun && t.lines == 0 { // nothing is left of it
 		d.forget(t)

@@ -64,6 +64,22 @@ func TestLinesOutliveAKill(t *testing.T) {
 	}
 }
 
+// What a source needs to write a line is given back: most sources are silent most of the time.
+func TestSilentSourcesHoldNoBuffers(t *testing.T) {
+	c := onDisk(t, t.TempDir(), Config{})
+	for at := range int64(50) {
+		c.Append(tagged(line(fmt.Sprint(at%5), at, "a line"), "APP/PROC/WEB", false))
+	}
+	if len(c.disk.tracks) != 5 {
+		t.Errorf("got %d sources; want 5", len(c.disk.tracks))
+	}
+	for source, track := range c.disk.tracks {
+		if cap(track.pending) != 0 {
+			t.Errorf("source %s holds a buffer of %d bytes", source, cap(track.pending))
+		}
+	}
+}
+
 func TestSegmentsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	cfg := Config{MaxPerSource: 10, MaxBytes: 80_000}
@@ -245,7 +261,7 @@ func TestLinesOfAnOlderDaemon(t *testing.T) {
 }
 
 func FuzzSegment(f *testing.F) {
-	c := &track{numbers: map[string]uint64{}, rotate: -1}
+	c := &track{numbers: map[tagsDigest]uint64{}, rotate: -1}
 	for at := range int64(3) {
 		e := tagged(line("a", at, "text"), fmt.Sprint(at), at == 1)
 		c.encode(&e, 10, 1<<20)
