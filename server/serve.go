@@ -126,6 +126,9 @@ func (d *daemon) start(ctx, live context.Context, group *fault.Group, listening 
 	group.Go(fault.Loop(live, "alerts", d.alerts.Run))
 	group.Go(fault.Loop(live, "seed", d.seeds.Run))
 	group.Go(fault.Loop(live, "reload", d.reloads))
+	group.Go(fault.Loop(live, "memory", func(ctx context.Context) error {
+		return bulkhead.ReturnMemory(ctx, d.executor.Store.ReleaseMemory, d.Log)
+	}))
 	group.Go(fault.Loop(live, "preload", preload.Preloader{Cells: d.Config.Config, Stacks: d.executor.Stacks}.Run))
 	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return d.Manager.KeepAlive(ctx, d.alive) }))
 }

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -121,8 +120,8 @@ func (s *Store) openPools() error {
 		return err
 	}
 	s.reader = sql.OpenDB(keeper{c, keptReads})
-	s.reader.SetMaxOpenConns(2 + runtime.NumCPU())
-	s.reader.SetMaxIdleConns(2 + runtime.NumCPU()) // each new connection reads the schema
+	s.reader.SetMaxOpenConns(maxReaders())
+	s.reader.SetMaxIdleConns(maxReaders()) // each new connection reads the schema
 	err = s.openPageLog(file)
 	if err == nil {
 		err = s.startCheckpoints(file)
