@@ -39,7 +39,7 @@ func TestAppOnKubernetesCellAsHere(t *testing.T) {
 	if out, err := d.Run("stack", "build", "debian12", "--name", "full", "--with", "node,python,ruby,php,nginx,go,java", "--data-dir", d.Dir); err != nil {
 		t.Fatalf("stack build: %v\n%s", err, out)
 	}
-	s := script{t: t, d: d, home: t.TempDir()}
+	s := script{t: t, d: d, n: n, home: t.TempDir()}
 	s.cf("api", d.Client().API)
 	s.cf("auth", "admin", e2e.AdminPassword)
 	s.cf("target", "-o", "cupola", "-s", "dev")
@@ -48,7 +48,7 @@ func TestAppOnKubernetesCellAsHere(t *testing.T) {
 			placeOn(d, cell)
 		}
 		t.Run(cell, func(t *testing.T) {
-			s := script{t: t, d: d.On(t), home: s.home, cell: cell}
+			s := script{t: t, d: d.On(t), n: n, home: s.home, cell: cell}
 			s.pushAll()
 			s.run("x-node")
 			s.bind("x-node")
@@ -61,6 +61,7 @@ func TestAppOnKubernetesCellAsHere(t *testing.T) {
 type script struct {
 	t          *testing.T
 	d          *e2e.Daemon
+	n          *kubetest.Node
 	home, cell string
 }
 
@@ -87,7 +88,7 @@ func (s script) pushAll() {
 		s.cf("push", app, "-p", dir, "-f", filepath.Join(dir, "manifest.yml"), "-s", "full")
 		s.t.Logf("%s was pushed in %.1f s", e.name, time.Since(began).Seconds())
 		s.d.Answers(app, e.says)
-		s.isHere(app)
+		s.isHere()
 		if i > 0 {
 			s.cf("delete", "-f", "-r", app)
 		}
@@ -109,18 +110,12 @@ func compiled(t *testing.T, dir string) string {
 	return built
 }
 
-// isHere wants the app's instances on the script's cell.
-func (s script) isHere(app string) {
+// isHere wants containers on the script's cell, and none on the other one.
+func (s script) isHere() {
 	s.t.Helper()
-	var cells []struct {
-		ID        string `json:"cell_id"`
-		Instances []struct{ State string }
-	}
-	s.d.API("GET", "/v1/cells", nil, &cells)
-	for _, c := range cells {
-		if (c.ID == s.cell) != (len(c.Instances) > 0) {
-			s.t.Errorf("%d instances run on %s; want %s on %s alone", len(c.Instances), c.ID, app, s.cell)
-		}
+	here, pods := s.d.Containers(), appPodNames(s.n)
+	if (s.cell == "cupola") != (len(here) > 0) || (s.cell == "edge") != (len(pods) > 0) {
+		s.t.Errorf("got containers %v and pods %v; want some on %s alone", here, pods, s.cell)
 	}
 }
 
