@@ -141,14 +141,21 @@ func (s script) run(app string) {
 	if events := s.cf("events", app); !strings.Contains(events, "audit.app.process.crash") {
 		s.t.Errorf("cf events: got %s; want the crash", events)
 	}
+	s.logged(app, "was asked to crash", "GET /crash")
 	s.roll(app)
 	if out := s.cf("ssh", app, "-k", "-i", "3", "-c", "echo instance $CF_INSTANCE_INDEX of $(pwd)"); !strings.Contains(out, "instance 3 of /home/vcap") {
 		s.t.Errorf("cf ssh: got %s", out)
 	}
 	s.cf("run-task", app, "--command", "echo the task says $((6*7))", "--wait")
+	s.logged(app, "the task says 42")
+}
+
+// logged waits for texts in an app's log.
+func (s script) logged(app string, texts ...string) {
+	s.t.Helper()
 	e2e.Eventually(s.t, kubetest.Patience, func() string {
 		out := s.cf("logs", app, "--recent")
-		for _, want := range []string{"was asked to crash", "the task says 42", "GET /crash"} {
+		for _, want := range texts {
 			if !strings.Contains(out, want) {
 				return fmt.Sprintf("cf logs: got %s; want %q", out, want)
 			}
