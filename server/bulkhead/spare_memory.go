@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 )
 
@@ -39,15 +40,22 @@ type spareMemory struct {
 }
 
 // ReturnMemory collects garbage and returns what is free to the kernel, now and then while the daemon has
-// little to do, until ctx ends. Before, it calls release, which frees what parts keep for later.
+// little to do, until ctx ends. Before, it calls release, which frees what parts keep for later; the first time it
+// lets go of what the start read of the program.
 func ReturnMemory(ctx context.Context, release func(context.Context) error, log *slog.Logger) error {
 	ticker := time.NewTicker(spareInterval)
 	defer ticker.Stop()
 	s := &spareMemory{waits: 1}
+	started := sync.OnceFunc(func() {
+		if err := unmapProgram(); err != nil {
+			log.InfoContext(ctx, "what the start read of the program stays mapped", "err", err)
+		}
+	})
 	for {
 		select {
 		case <-ticker.C:
 			s.look(readMemory, func() {
+				started()
 				if err := release(ctx); err != nil && ctx.Err() == nil {
 					log.WarnContext(ctx, "memory was not released", "err", err)
 				}
