@@ -45,7 +45,7 @@ func measure(ctx context.Context, binary, app string, count, wakes int) error {
 		if err := errors.Join(f.Grow(ctx, count), f.Route(ctx)); err != nil {
 			return err
 		}
-		b := &bed{d, f, count, wakes, report.NewTable("apps", "container, kB each", "daemon's RSS, MB", "CPU, % of a core"),
+		b := &bed{d, f, count, wakes, report.NewTable("apps", "container, kB each", "daemon's RSS, MB", "of it anonymous", "CPU, % of a core"),
 			report.NewTable("first request", "median, ms", "p95", "longest")}
 		return b.measure(ctx)
 	}, "--cells", cells)
@@ -103,7 +103,7 @@ func (b *bed) look(ctx context.Context, name string, after time.Duration) error 
 	if err != nil {
 		return err
 	}
-	held, err := daemon.Status(b.PID(), "VmRSS")
+	held, err := daemon.Status(b.PID(), "VmRSS", "RssAnon")
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (b *bed) look(ctx context.Context, name string, after time.Duration) error 
 	if err != nil {
 		return err
 	}
-	b.memory.Add(name, strconv.FormatInt(sum/int64(b.count)/1000, 10), report.Figure(float64(held[0])/1024, 1), report.Figure(100*(used-before).Seconds()/quiet.Seconds(), 1))
+	b.memory.Add(name, strconv.FormatInt(sum/int64(b.count)/1000, 10), report.Figure(float64(held[0])/1024, 1), report.Figure(float64(held[1])/1024, 1), report.Figure(100*(used-before).Seconds()/quiet.Seconds(), 1))
 	return nil
 }
 
