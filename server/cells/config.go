@@ -19,11 +19,11 @@ import (
 type Config struct {
 	Cells      List      `help:"Divide the machine into cells: a YAML list of {name, tags, required_tags, zone, memory, disk, containers, preloaded_rootfses, rootfs_providers}; or none, so that all runs on the clusters of --kubernetes." placeholder:"YAML" env:"CUPOLA_CELLS"`
 	Preloaded  Preloaded `name:"preloaded-rootfses" help:"Root filesystems of cells, as YAML: a map of names to stacks, paths or images, or a list of stacks; by default all stacks." placeholder:"YAML" env:"CUPOLA_PRELOADED_ROOTFSES"`
-	Kubernetes []string  `help:"Add a cell that is a namespace of a Kubernetes cluster, as NAME=KUBECONFIG[,context=C][,namespace=N][,tag=T][,zone=Z][,tunnel=auto|always|never], or NAME=in-cluster[,…] where the daemon is a pod of it; only what requires the tag T, or NAME without one, runs on it. A preview. May be repeated." placeholder:"NAME=FILE" sep:"none" env:"CUPOLA_KUBERNETES"`
+	Kubernetes []string  `help:"Add a cell that is a namespace of a Kubernetes cluster, as NAME=KUBECONFIG[,context=C][,namespace=N][,tag=T][,zone=Z][,tunnel=auto|always|never], or NAME=in-cluster[,…] where the daemon is a pod of it; only what requires the tag T, or NAME without one, runs on it. May be repeated." placeholder:"NAME=FILE" sep:"none" env:"CUPOLA_KUBERNETES"`
 	Providers  []string  `name:"rootfs-providers" help:"Providers of further root filesystems: docker, oci; by default both." placeholder:"SCHEME" env:"CUPOLA_ROOTFS_PROVIDERS"`
 
-	KubernetesRegistry string `help:"Address at which the nodes of --kubernetes pull images of droplets, and the pods that stage apps get and leave files, by TLS with a certificate of cupola's CA; without it, they run docker apps alone. A preview." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY"`
-	RegistryListen     string `name:"kubernetes-registry-listen" help:"Address of this machine to listen at for --kubernetes-registry, where that is another's: of a Service, a load balancer or NAT that leads here; by default that of --kubernetes-registry. A preview." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY_LISTEN"`
+	KubernetesRegistry string `help:"Address at which the nodes of --kubernetes pull images of droplets, and the pods that stage apps get and leave files, by TLS with a certificate of cupola's CA; without it, they run docker apps alone." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY"`
+	RegistryListen     string `name:"kubernetes-registry-listen" help:"Address of this machine to listen at for --kubernetes-registry, where that is another's: of a Service, a load balancer or NAT that leads here; by default that of --kubernetes-registry." placeholder:"ADDR" env:"CUPOLA_KUBERNETES_REGISTRY_LISTEN"`
 
 	Clusters []Cluster `flag:"-"` // those of Kubernetes; Normalize reads them
 	None     bool      `flag:"-"` // no containers run on this machine; Normalize reads it from Cells
