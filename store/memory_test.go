@@ -9,7 +9,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Readers that are not used are closed, and the writer drops pages; both work on.
+// Readers that are not used are closed but for one, and the writer drops pages; both work on.
 func TestReleaseMemory(t *testing.T) {
 	s := openTest(t)
 	ctx := t.Context()
@@ -30,8 +30,8 @@ func TestReleaseMemory(t *testing.T) {
 	if err := s.ReleaseMemory(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if idle := s.reader.Stats().Idle; idle != 0 {
-		t.Errorf("%d readers are idle; want none", idle)
+	if idle := s.reader.Stats().Idle; idle != 1 {
+		t.Errorf("%d readers are idle; want one", idle)
 	}
 	if after := cached(t, s.writer); after > before/2 {
 		t.Errorf("the writer holds %d bytes of pages; %d before", after, before)
