@@ -80,9 +80,12 @@ func atTerminal(t *testing.T, c *exec.Cmd) *terminalUser {
 	go func() {
 		defer close(u.parts)
 		buf := make([]byte, 4096)
-		for n, err := 0, error(nil); err == nil; { // it ends with EIO, as terminals do
-			n, err = u.terminal.Read(buf)
+		for {
+			n, err := u.terminal.Read(buf)
 			u.parts <- string(buf[:n])
+			if err != nil {
+				return // EIO, at a terminal's end
+			}
 		}
 	}()
 	return u
