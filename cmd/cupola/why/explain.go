@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,9 +28,9 @@ func (f *facts) explain() []string {
 	case !f.isDown():
 		return append([]string{"All instances run. " + states}, f.lately()...)
 	case f.crash == nil:
-		return append([]string{"No instance has crashed yet. " + states}, output(f.linesOf("0"))...)
+		return append([]string{"No instance has crashed yet. " + states}, output(f.linesOf("", "0"))...)
 	}
-	lines := f.linesOf(strconv.Itoa(f.crash.Data.Index))
+	lines := f.crashLines()
 	return append(append(f.crashed(lines), states), output(lines)...)
 }
 
@@ -50,13 +49,13 @@ func (f *facts) lately() []string {
 	if f.crash == nil || time.Since(f.crash.CreatedAt) > recently {
 		return nil
 	}
-	return f.crashed(f.linesOf(strconv.Itoa(f.crash.Data.Index)))
+	return f.crashed(f.crashLines())
 }
 
 // staging says why the last staging failed.
 func (f *facts) staging() []string {
 	said := []string{"The last staging failed: " + f.build}
-	if cause := crash.Build(f.build, f.linesOf("")); cause != "" {
+	if cause := crash.Build(f.build, f.linesOf("", "")); cause != "" {
 		said = append(said, "Cause: "+strings.TrimSuffix(cause, ".")+".")
 	}
 	return append(said, "Its log: cf logs APP --recent")

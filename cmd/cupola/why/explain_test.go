@@ -68,3 +68,27 @@ func TestWaiting(t *testing.T) {
 		}
 	}
 }
+
+// Instances of a web and of a worker process have the same indexes.
+func TestLinesOfACrash(t *testing.T) {
+	t.Parallel()
+	var lines []logLine
+	for _, source := range []string{"APP/PROC/WEB", "APP/PROC/WORKER", "APP/PROC/WORKER/SIDECAR/PROXY", "APP/PROC/WORKERS", "CELL", "STG/0"} {
+		lines = append(lines, logLine{crash.Line{Source: source, Text: source}, "0"}, logLine{crash.Line{Source: source, Text: source + " of 1"}, "1"})
+	}
+	for description, want := range map[string][]string{
+		"APP/PROC/WORKER: Exited with status 1":               {"APP/PROC/WORKER", "APP/PROC/WORKER/SIDECAR/PROXY", "CELL", "STG/0", "STG/0 of 1"},
+		"APP/PROC/WORKER/SIDECAR/PROXY: Exited with status 1": {"APP/PROC/WORKER", "APP/PROC/WORKER/SIDECAR/PROXY", "CELL", "STG/0", "STG/0 of 1"},
+		"Instance never healthy after 1s: refused":            {"APP/PROC/WEB", "APP/PROC/WORKER", "APP/PROC/WORKER/SIDECAR/PROXY", "APP/PROC/WORKERS", "CELL", "STG/0", "STG/0 of 1"},
+	} {
+		f := facts{crash: &Crash{}, lines: lines}
+		f.crash.Data.Description = description
+		var got []string
+		for _, l := range f.crashLines() {
+			got = append(got, l.Text)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q; want %q", description, got, want)
+		}
+	}
+}

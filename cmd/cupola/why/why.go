@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,14 +42,27 @@ type logLine struct {
 	instance string
 }
 
-// linesOf are the lines of an instance of the app, or of its stagings.
-func (f *facts) linesOf(instance string) (lines []crash.Line) {
+// linesOf are the lines of an instance of the app, or of its stagings. Of other processes' instances with the same index,
+// which have other sources than process, it has none; "" is any process.
+func (f *facts) linesOf(process, instance string) (lines []crash.Line) {
 	for _, l := range f.lines {
-		if l.instance == instance || strings.HasPrefix(l.Source, "STG") {
+		others := process != "" && strings.HasPrefix(l.Source, "APP/PROC/") && !strings.HasPrefix(l.Source+"/", process+"/")
+		if l.instance == instance && !others || strings.HasPrefix(l.Source, "STG") {
 			lines = append(lines, l.Line)
 		}
 	}
 	return lines
+}
+
+// crashLines are the lines of the instance that crashed last, whose description begins with the source of its process or sidecar, like
+// "APP/PROC/WORKER: Exited with status 1".
+func (f *facts) crashLines() []crash.Line {
+	source, _, _ := strings.Cut(f.crash.Data.Description, ":")
+	process, _, _ := strings.Cut(source, "/SIDECAR/")
+	if !strings.HasPrefix(process, "APP/PROC/") {
+		process = ""
+	}
+	return f.linesOf(process, strconv.Itoa(f.crash.Data.Index))
 }
 
 // Explain says why instances of an app do not run, a line each; path is the app's in the API.
