@@ -70,9 +70,9 @@ type Cell struct {
 	// tunnelled is when one did by the tunnel.
 	tunnelled atomic.Int64
 	finding   atomic.Bool // findWay runs
-	asking    sync.Mutex  // held while events are asked for
 
 	mu        sync.Mutex
+	asked     time.Time       // when events were asked for last
 	ctx       context.Context // of Run; nil before it
 	known     bool            // the pods were listed
 	reached   bool            // the cluster answers

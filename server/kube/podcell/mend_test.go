@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -27,5 +28,19 @@ func TestMend(t *testing.T) {
 		if got := mendOf(c.err); !strings.Contains(got, c.mend) {
 			t.Errorf("%v: mend %q; want %q", c.err, got, c.mend)
 		}
+	}
+}
+
+// Thousands of pods may be slow at once.
+func TestEventsAreAskedForInTurn(t *testing.T) {
+	t.Parallel()
+	c, now, asked := &Cell{}, time.Now(), 0
+	for i := range 1000 {
+		if c.mayAsk(now.Add(time.Duration(i) * 10 * time.Millisecond)) {
+			asked++
+		}
+	}
+	if asked != 10 {
+		t.Errorf("asked %d times in 10 s; want once a second", asked)
 	}
 }

@@ -167,7 +167,7 @@ func (m *many) checkCosts() {
 	for _, what := range slices.Sorted(maps.Keys(got)) {
 		m.t.Logf("%s: %d, %.2f a pod", what, got[what], float64(got[what])/float64(m.pods))
 	}
-	for what, most := range map[string]int{"create pods": m.pods, "create secrets": m.pods, "get pods/log": m.pods, "patch pods": m.pods / 10, "list secrets": 2, "list events": 0, "list pods": m.pages(), "list nodes": 1, "get pods": 0, "get secrets": 0} {
+	for what, most := range map[string]int{"create pods": m.pods, "create secrets": m.pods, "get pods/log": m.pods, "patch pods": m.pods / 10, "list secrets": 2, "list events": m.pods / 20, "list pods": m.pages(), "list nodes": 1, "get pods": 0, "get secrets": 0} {
 		if most += most / 20; got[what] > most { // some requests are tried again
 			m.t.Errorf("%s: %d requests for %d pods; want %d at most", what, got[what], m.pods, most)
 		}
