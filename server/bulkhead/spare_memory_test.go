@@ -49,7 +49,6 @@ func TestReturnMemory(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(burst)
-	burst = nil
 	now := readMemory()
 	if now.held < before.held+48*mb || now.allocated < before.allocated+64*mb {
 		t.Fatalf("got %+v after %+v; want a burst", now, before)
