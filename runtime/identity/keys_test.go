@@ -79,8 +79,11 @@ func TestKeysAreForgotten(t *testing.T) {
 		next(t, k, "app:b")
 		k.quiet.Stop()
 		for _, want := range []int{2, 1, 0} {
-			if len(k.last) != want {
-				t.Errorf("%d keys are remembered; want %d", len(k.last), want)
+			k.mu.Lock()
+			n := len(k.last)
+			k.mu.Unlock()
+			if n != want {
+				t.Errorf("%d keys are remembered; want %d", n, want)
 			}
 			time.Sleep(sharedFor / 2)
 			synctest.Wait()
