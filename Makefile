@@ -117,7 +117,7 @@ test: ## run all that CI runs
 	@.ci/deps test
 	$(MAKE) build
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
-	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-data again:once-web again:once-kube again:once-toolchains again:test-root' 'nice:lint nice:again:test-unit again:once-bosh again:once-backup whole:once-systemd' || failed=1; \
+	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-data again:once-web again:once-kube again:once-toolchains' 'nice:lint nice:again:test-unit again:test-root again:once-bosh again:once-backup whole:once-systemd' || failed=1; \
 	  ! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . || { echo 'the tests leaked these'; failed=1; }; \
 	  exit $$failed
 
@@ -177,9 +177,9 @@ again: # the tests RUN of PACKAGE: .ci/stages runs those alone that failed besid
 	CUPOLA_TEST_TOOLCHAINS=1 CUPOLA_KUBE_BIN=$$(if ls -d $(KUBE_CACHE)/kube-* >/dev/null 2>&1; then test/kube/build $(KUBE_CACHE); fi) \
 	  $(REAL) -count=1 -parallel 1 -timeout 20m -run '$(RUN)' $(PACKAGE)
 
-# Daemons, containers and clients of a test keep a processor busy: more of them at once end no sooner, and wait for each other.
+# Daemons, containers and clients of a test keep a processor busy or wait for timers: more of them at once than this end no sooner.
 REAL       = $(SUDO) env CUPOLA_TEST_ROOT=1 CUPOLA=$(CURDIR)/bin/cupola CUPOLA_TEST_ALL=$(ALWAYS) $(TEST)
-E2E        = $(REAL) -count=1 -p $(shell nproc) -parallel 3 -timeout 40m
+E2E        = $(REAL) -count=1 -p $(shell nproc) -parallel 4 -timeout 40m
 # Areas of one part of the product: one test of each is always run, the others when that part changed.
 E2E_PARTS    = $(addprefix ./test/e2e/,bosh backup data)
 ONE_OF_EACH  = ^(TestDeployment|TestABackupBringsEveryAppBack|TestServiceFiles)$$
