@@ -117,7 +117,7 @@ test: ## run all that CI runs
 	@.ci/deps test
 	$(MAKE) build
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
-	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-data again:once-web again:once-kube again:once-toolchains' 'nice:lint nice:again:test-unit again:test-root again:once-bosh again:once-backup whole:once-systemd' || failed=1; \
+	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-data again:once-web again:once-kube again:once-toolchains' 'nice:lint again:e2e-parts nice:again:test-unit again:test-root again:once-bosh again:once-backup whole:once-systemd' || failed=1; \
 	  ! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . || { echo 'the tests leaked these'; failed=1; }; \
 	  exit $$failed
 
@@ -188,9 +188,12 @@ E2E_LONG     = $(addprefix ./test/e2e/,push images routing restart chaos)
 E2E_PACKAGES = $(E2E_LONG) $(filter-out ./test/e2e/web $(E2E_PARTS) $(E2E_LONG),$(patsubst %/,%,$(patsubst %,./%,$(dir $(wildcard test/e2e/*/main_test.go)))))
 
 .PHONY: e2e
-e2e: build ## drive the built daemon as a user does; test-bosh, test-backup, test-data and test-web have the rest
-	$(E2E) -run '$(ONE_OF_EACH)' $(E2E_PARTS)
+e2e: build ## drive the built daemon as a user does; e2e-parts, test-bosh, test-backup, test-data and test-web have the rest
 	$(E2E) $(E2E_PACKAGES)
+
+.PHONY: e2e-parts
+e2e-parts: build ## run one test of each of test-bosh, test-backup and test-data
+	$(E2E) -run '$(ONE_OF_EACH)' $(E2E_PARTS)
 
 .PHONY: test-bosh test-backup test-data
 test-bosh: build ## run BOSH deployments as operators do; in make test when their packages changed
