@@ -189,7 +189,7 @@ func (p *performer) keepStarted(change func(*record)) {
 // container down. When life ends it only looks away.
 func (b *build) live(life context.Context) { b.performed(life, newPerformer(life, b).perform()) }
 
-// performed takes down a container whose program ended with err. It is no part of live, whose
+// performed takes down a container whose program ended with err. It is apart from live, whose
 // frame lies on the stack for as long as the container lives.
 func (i *instance) performed(life context.Context, err error) {
 	rec := i.record()

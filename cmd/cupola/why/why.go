@@ -42,8 +42,8 @@ type logLine struct {
 	instance string
 }
 
-// linesOf are the lines of an instance of the app, or of its stagings. Of other processes' instances with the same index,
-// which have other sources than process, it has none; "" is any process.
+// linesOf returns the lines of the app's instances with an index, and of its stagings. process is the source of the lines of
+// one process, like APP/PROC/WORKER, and leaves out the others; "" is any.
 func (f *facts) linesOf(process, instance string) (lines []crash.Line) {
 	for _, l := range f.lines {
 		others := process != "" && strings.HasPrefix(l.Source, "APP/PROC/") && !strings.HasPrefix(l.Source+"/", process+"/")
@@ -54,8 +54,8 @@ func (f *facts) linesOf(process, instance string) (lines []crash.Line) {
 	return lines
 }
 
-// crashLines are the lines of the instance that crashed last, whose description begins with the source of its process or sidecar, like
-// "APP/PROC/WORKER: Exited with status 1".
+// crashLines returns the lines of the instance that crashed last. The crash's description begins with the source of its process or
+// sidecar: "APP/PROC/WORKER: Exited with status 1".
 func (f *facts) crashLines() []crash.Line {
 	source, _, _ := strings.Cut(f.crash.Data.Description, ":")
 	process, _, _ := strings.Cut(source, "/SIDECAR/")
