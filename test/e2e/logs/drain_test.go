@@ -152,8 +152,8 @@ func TestDrains(t *testing.T) {
 	d.Kill()
 	d.Flags = []string{"--allow-loopback=false"}
 	d.Start()
-	d.Answers("probe", "ready")
 	e2e.Eventually(t, time.Minute, func() string {
+		d.Answers("probe", "ready") // what was said before the drain was there does not come
 		var log struct {
 			Envelopes struct {
 				Batch []struct {
