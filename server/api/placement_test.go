@@ -79,16 +79,25 @@ func TestPlacementPoolOfApp(t *testing.T) {
 func (w *world) runs() {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) error {
-		p, err := store.Processes.Get(tx, "app-1")
+		key, err := keyOfApp1(tx)
 		if err != nil {
 			return err
 		}
-		app, err := store.Apps.Get(tx, "app-1")
-		if err != nil {
-			return err
-		}
-		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}, State: lrp.Running, InstanceGUID: "i-" + desire.ProcessGUID(p, app), Ready: true, Since: tx.Now})
+		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: key, State: lrp.Running, InstanceGUID: "i-" + key.ProcessGUID, Ready: true, Since: tx.Now})
 	})
+}
+
+// keyOfApp1 is the key of the first instance of app-1.
+func keyOfApp1(tx *store.Tx) (key lrp.Key, err error) {
+	p, err := store.Processes.Get(tx, "app-1")
+	if err != nil {
+		return key, err
+	}
+	app, err := store.Apps.Get(tx, "app-1")
+	if err != nil {
+		return key, err
+	}
+	return lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}, nil
 }
 
 // TestAPoolHoldsFromTheNextStart changes where an app may run while it runs.

@@ -45,15 +45,10 @@ func TestRunningIsSaidWhenTheRouterKnows(t *testing.T) {
 	}
 	got := w.poll(t.Context(), "/v3/processes/app-1/stats")
 	w.write(func(tx *store.Tx) error {
-		p, err := store.Processes.Get(tx, "app-1")
+		key, err := keyOfApp1(tx)
 		if err != nil {
 			return err
 		}
-		app, err := store.Apps.Get(tx, "app-1")
-		if err != nil {
-			return err
-		}
-		key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}
 		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: key, Domain: lrp.DomainApps, InstanceGUID: "i", CellID: "cell", State: lrp.Running, Since: tx.Now, Ready: true, Address: "10.255.0.2"})
 	})
 	within(t, "the question to the router", asked)
@@ -111,15 +106,10 @@ func TestWaitingInstance(t *testing.T) {
 	w.write(seedStaging)
 	w.usage = lrp.Stats{Waits: "no room"}
 	w.write(func(tx *store.Tx) error {
-		p, err := store.Processes.Get(tx, "app-1")
+		key, err := keyOfApp1(tx)
 		if err != nil {
 			return err
 		}
-		app, err := store.Apps.Get(tx, "app-1")
-		if err != nil {
-			return err
-		}
-		key := lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}
 		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: key, Domain: lrp.DomainApps, State: lrp.Claimed, InstanceGUID: "i-1", CellID: "edge", CrashReason: "ended", Since: tx.Now})
 	})
 	w.run(t, []step{{method: "GET", path: "/v3/processes/app-1/stats", status: 200, want: `{"resources": [{"state": "STARTING", "details": "Waiting: no room"}]}`}})
