@@ -270,3 +270,18 @@ func Example(t testing.TB, name string) string {
 	t.Helper()
 	return filepath.Join(Repository(t), "examples", name)
 }
+
+// BuiltExample is a copy of an example in which its build.sh ran, with arguments.
+func BuiltExample(t testing.TB, name string, arguments ...string) string {
+	t.Helper()
+	built := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(built, os.DirFS(Example(t, name))); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", append([]string{"build.sh"}, arguments...)...)
+	cmd.Dir = built
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build.sh: %v\n%s", err, out)
+	}
+	return built
+}

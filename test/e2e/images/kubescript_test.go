@@ -83,7 +83,7 @@ func (s script) pushAll() {
 	for i, e := range examplesOfAll {
 		began, app, dir := time.Now(), "x-"+e.name, e2e.Example(s.t, e.name)
 		if e.name == "java" {
-			dir = compiled(s.t, dir)
+			dir = e2e.BuiltExample(s.t, e.name)
 		}
 		s.cf("push", app, "-p", dir, "-f", filepath.Join(dir, "manifest.yml"), "-s", "full")
 		s.t.Logf("%s was pushed in %.1f s", e.name, time.Since(began).Seconds())
@@ -93,21 +93,6 @@ func (s script) pushAll() {
 			s.cf("delete", "-f", "-r", app)
 		}
 	}
-}
-
-// compiled copies an example and runs its build.sh.
-func compiled(t *testing.T, dir string) string {
-	t.Helper()
-	built := filepath.Join(t.TempDir(), "app")
-	if err := os.CopyFS(built, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("sh", "build.sh")
-	cmd.Dir = built
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build.sh: %v\n%s", err, out)
-	}
-	return built
 }
 
 // isHere wants containers on the script's cell, and none on the other one.

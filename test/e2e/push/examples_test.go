@@ -68,24 +68,15 @@ func builtExample(t *testing.T, name string) string {
 	if name == "go" && !e2e.Thorough() {
 		return filepath.Join("testdata", "smallgo")
 	}
-	build := []string{"build.sh"}
+	var arguments []string
 	switch name {
 	default:
 		return dir
 	case "java":
 	case "dotnet":
-		build = append(build, "-p:TargetFramework="+dotnetTarget(t))
+		arguments = append(arguments, "-p:TargetFramework="+dotnetTarget(t))
 	}
-	built := filepath.Join(t.TempDir(), name)
-	if err := os.CopyFS(built, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("sh", build...)
-	cmd.Dir = built
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build.sh: %v\n%s", err, out)
-	}
-	return built
+	return e2e.BuiltExample(t, name, arguments...)
 }
 
 // dotnetTarget is what the SDK of this machine builds for without a package from elsewhere: its own version.
