@@ -56,10 +56,21 @@ func open(ctx context.Context, c config.Config) (*daemon, error) {
 	} {
 		if err := step.open(ctx); err != nil {
 			d.close()
+			d.undo(ctx)
 			return nil, fmt.Errorf("open the %s: %w", step.what, err)
 		}
 	}
 	return d, nil
+}
+
+// undo removes the mounts, addresses and rules that an open which failed has made. The daemon was closed.
+func (d *daemon) undo(ctx context.Context) {
+	if d.executor.Store == nil || d.None {
+		return // it had not come so far
+	}
+	if err := d.executor.Undo(ctx); err != nil {
+		d.Log.WarnContext(ctx, "what a start that failed had made is left", "err", err, "remedy", "sudo cupola cleanup --data-dir "+d.DataDir)
+	}
 }
 
 func (d *daemon) openDir(context.Context) (err error) {

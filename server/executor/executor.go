@@ -246,3 +246,8 @@ func (e *Executor) Teardown() error {
 	e.Network = nil
 	return r.Teardown()
 }
+
+// Undo removes what was opened from the kernel, unless containers are left that need it. It is for a closed executor.
+func (e *Executor) Undo(ctx context.Context) error {
+	return cleanup.Unused(ctx, e.DataDir, e.Log)
+}

@@ -84,6 +84,25 @@ func Run(ctx context.Context, dataDir string, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	return clearAll(ctx, dir)
+}
+
+// Unused is Run for a data directory without containers: one that has some is left as it is.
+func Unused(ctx context.Context, dataDir string, log *slog.Logger) (err error) {
+	dir, err := datadir.Open(dataDir, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	states, err := dir.ContainerStates()
+	if err != nil || len(states) > 0 {
+		return err
+	}
+	return clearAll(ctx, dir)
+}
+
+// clearAll ends what runs of an open data directory.
+func clearAll(ctx context.Context, dir *datadir.Dir) (err error) {
 	roots, err := dir.Roots(registry.Config{}, dir.Egress())
 	if err != nil {
 		return err
