@@ -124,7 +124,7 @@ func (d *daemon) openAlerts(context.Context) error {
 // failingBackups are the addresses at which the last backup failed.
 func (d *daemon) failingBackups() (all []alerts.BackupFailure) {
 	for _, s := range d.operations.Offsite.Keeper().Failing() {
-		all = append(all, alerts.BackupFailure{To: s.To, Tried: s.Tried, Error: s.Error})
+		all = append(all, alerts.BackupFailure{To: s.To, Tried: s.Tried, Made: s.IsMade(), Error: s.Error})
 	}
 	return all
 }

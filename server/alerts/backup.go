@@ -14,13 +14,17 @@ import (
 type BackupFailure struct {
 	To    string
 	Tried time.Time
+	Made  bool // the backup was made, and something after it failed
 	Error string
 }
 
 func (p *Parts) backups(context.Context, map[string]Rule, time.Time) (found []Finding, err error) {
 	for _, f := range p.Backups() {
-		found = append(found, Finding{Rule: OffsiteBackup, Subject: f.To, Name: f.To, Mend: "sudo cupola backups",
-			Text: fmt.Sprintf("The backup of %s was not made: %s", f.Tried.UTC().Format(time.RFC3339), f.Error)})
+		text := fmt.Sprintf("The backup of %s was not made: %s", f.Tried.UTC().Format(time.RFC3339), f.Error)
+		if f.Made {
+			text = "At the last backup: " + f.Error
+		}
+		found = append(found, Finding{Rule: OffsiteBackup, Subject: f.To, Name: f.To, Mend: "sudo cupola backups", Text: text})
 	}
 	return found, nil
 }

@@ -35,3 +35,20 @@ func TestBackupLags(t *testing.T) {
 		t.Errorf("got %q; want %q", found[1].Text, want)
 	}
 }
+
+// TestBackupFailures tells a backup that was made before something failed from one that was not.
+func TestBackupFailures(t *testing.T) {
+	tried := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	p := Parts{Backups: func() []BackupFailure {
+		return []BackupFailure{{To: "away", Tried: tried, Error: "no route"}, {To: "full", Tried: tried, Made: true, Error: "the backup one was made, but old ones were not removed"}}
+	}}
+	found, err := p.backups(t.Context(), nil, tried)
+	if err != nil || len(found) != 2 {
+		t.Fatalf("got %+v, %v", found, err)
+	}
+	for n, want := range []string{"The backup of 2026-01-01T12:00:00Z was not made: no route", "At the last backup: the backup one was made, but old ones were not removed"} {
+		if found[n].Text != want {
+			t.Errorf("got %q; want %q", found[n].Text, want)
+		}
+	}
+}

@@ -57,6 +57,8 @@ func writeStatuses(e *command.Env, all []offsite.Status) error {
 		switch {
 		case s.Running:
 			state = "running"
+		case s.Error != "" && s.IsMade():
+			state = s.Error
 		case s.Error != "":
 			state = fmt.Sprintf("failed at %s: %s", command.When(s.Tried), s.Error)
 		case s.Reach.Error != "":

@@ -51,12 +51,15 @@ type Status struct {
 	To       string
 	Last     Made      `json:",omitzero"` // the last one that was made
 	Tried    time.Time `json:",omitzero"` // when the last attempt began
-	Error    string    `json:",omitempty"`
+	Error    string    `json:",omitempty"` // of the last attempt
 	Failures int       `json:",omitempty"` // since the last one that was made
 	Next     time.Time `json:",omitzero"`
 	Running  bool      `json:",omitempty"`
 	Reach    Reach     `json:",omitzero"` // with what changed since the last backup
 }
+
+// IsMade reports whether the last attempt made a backup: if there is an error all the same, something after it failed.
+func (s Status) IsMade() bool { return s.Failures == 0 }
 
 // Made is a backup that was made.
 type Made struct {
@@ -263,22 +266,30 @@ func (k *Keeper) save(ctx context.Context, to string, report steps.Func) error {
 		return context.Cause(ctx)
 	}
 	made.Seconds = time.Since(began).Seconds()
+	if err = k.ended(to, made, err); err != nil {
+		k.Log.ErrorContext(ctx, "backup away from this machine failed", "to", to, "made", made.Name != "", "err", err)
+		return fmt.Errorf("%s: %w", to, err)
+	}
+	k.Log.InfoContext(ctx, "backed up away from this machine", "to", to, "backup", made.Name, "bytes", made.Size, "sent", made.Added)
+	return nil
+}
+
+// ended remembers how an attempt ended. A backup can be made and something after it fail: the error says so.
+func (k *Keeper) ended(to string, made Made, err error) error {
+	if made.Name != "" && err != nil {
+		err = fmt.Errorf("the backup %s was made, but %w", made.Name, err)
+	}
 	k.change(to, func(s *Status) {
 		s.Running = false
 		s.Error, s.Failures = "", s.Failures+1
-		if made.Name != "" { // also where old ones were not removed
+		if made.Name != "" {
 			s.Last, s.Failures = made, 0
 		}
 		if err != nil {
 			s.Error = err.Error()
 		}
 	})
-	if err != nil {
-		k.Log.ErrorContext(ctx, "the backup away from this machine was not made", "to", to, "err", err)
-		return fmt.Errorf("%s: %w", to, err)
-	}
-	k.Log.InfoContext(ctx, "backed up away from this machine", "to", to, "backup", made.Name, "bytes", made.Size, "sent", made.Added)
-	return nil
+	return err
 }
 
 // change changes a status and writes all. A disk that takes nothing loses no more than
@@ -327,7 +338,7 @@ func (k *Keeper) write(ctx context.Context, to string, report steps.Func) (m Mad
 	m = Made{Name: saved.Name, At: saved.Created, Size: saved.Size, Added: saved.Added, Recipients: k.Recipients}
 	removed, err := r.Prune(ctx, keep)
 	if err != nil {
-		return m, fmt.Errorf("the backup %s was made, but old ones were not removed: %w", saved.Name, err)
+		return m, fmt.Errorf("old ones were not removed: %w", err)
 	}
 	m.Removed = len(removed)
 	return m, nil

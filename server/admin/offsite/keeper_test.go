@@ -2,6 +2,7 @@ package offsite
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -111,5 +112,22 @@ func TestOtherRecipientsAreDue(t *testing.T) {
 		if got := k.due("/mnt", now); !got.After(now) != c.atOnce || got.After(later) {
 			t.Errorf("%s: due %v after", name, got.Sub(now))
 		}
+	}
+}
+
+// TestMadeButNotPruned has the storage fail after the backup is there: it is remembered as made, and the error says so.
+func TestMadeButNotPruned(t *testing.T) {
+	k := New(Config{Flags: Flags{To: []string{"/mnt"}}, State: filepath.Join(t.TempDir(), "offsite.json"), Log: slog.New(slog.DiscardHandler)})
+	fault := errors.New("old ones were not removed: read-only file system")
+	if err := k.ended("/mnt", Made{}, fault); !errors.Is(err, fault) || strings.Contains(err.Error(), "was made") || k.Failing()[0].IsMade() {
+		t.Errorf("not made: got %v, %+v", err, k.Failing())
+	}
+	const want = "the backup one was made, but old ones were not removed: read-only file system"
+	err := k.ended("/mnt", Made{Name: "one"}, fault)
+	if all := k.Failing(); err == nil || err.Error() != want || len(all) != 1 || all[0].Error != want || !all[0].IsMade() || all[0].Last.Name != "one" {
+		t.Errorf("made: got %v, %+v", err, all)
+	}
+	if err := k.ended("/mnt", Made{Name: "two"}, nil); err != nil || len(k.Failing()) != 0 {
+		t.Errorf("all well: got %v, %+v", err, k.Failing())
 	}
 }
