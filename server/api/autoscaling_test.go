@@ -321,6 +321,10 @@ func (w *scaledWorld) bindScaling(instance string, apps ...string) {
 			if err := store.ScalingInstances.Insert(tx, &cf.ScalingInstance{Resource: cf.Resource{GUID: instance}}); err != nil {
 				return err
 			}
+			i := &cf.ServiceInstance{Resource: cf.Resource{GUID: instance}, Name: instance, Type: cf.UserProvided, SpaceGUID: "space-1"}
+			if err := store.ServiceInstances.Insert(tx, i); err != nil {
+				return err
+			}
 		}
 		for _, app := range apps {
 			b := &cf.ScalingBinding{Resource: cf.Resource{GUID: "binding-" + app}, InstanceGUID: cmp.Or(instance, "instance"), AppGUID: app, Password: "secret-" + app}

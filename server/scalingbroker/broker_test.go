@@ -165,19 +165,29 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestAPurgedInstanceBindsNoApp purges an instance, of which the broker hears nothing: its app can be
-// bound to another one.
+// TestAPurgedInstanceBindsNoApp purges an instance, of which the broker hears nothing: its password is void, and its app can be bound to
+// another one.
 func TestAPurgedInstanceBindsNoApp(t *testing.T) {
 	w := newWorld(t)
 	w.ask("PUT", "/v2/service_instances/purged", "", 201)
 	w.ask("PUT", "/v2/service_instances/i", "", 201)
 	w.insert("purged")
 	const bound = `, "app_guid": "one"`
-	w.ask("PUT", "/v2/service_instances/purged/service_bindings/b1", bound, 201)
+	custom := w.ask("PUT", "/v2/service_instances/purged/service_bindings/b1", bound, 201)["credentials"].(object)["custom_metrics"].(object)
+	by := autoscaling.Submitter{Username: "b1", Password: custom["password"].(string)}
+	submits := func(may bool) {
+		t.Helper()
+		err := w.Store.Read(t.Context(), func(tx *store.Tx) error { return autoscaling.CheckSubmitter(tx, "one", by) })
+		if (err == nil) != may {
+			t.Errorf("got %v; want metrics taken: %t", err, may)
+		}
+	}
+	submits(true)
 	w.ask("PUT", "/v2/service_instances/i/service_bindings/b2", bound, 409)
 	if err := w.Store.Write(t.Context(), func(tx *store.Tx) error { return store.ServiceInstances.Delete(tx, "purged") }); err != nil {
 		t.Fatal(err)
 	}
+	submits(false)
 	w.ask("PUT", "/v2/service_instances/i/service_bindings/b2", bound, 201)
 	w.ask("GET", "/v2/service_instances/purged", "", 404)
 }

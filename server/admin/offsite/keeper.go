@@ -49,8 +49,8 @@ type Keeper struct {
 // Status is what is known of the backups at one address.
 type Status struct {
 	To       string
-	Last     Made      `json:",omitzero"` // the last one that was made
-	Tried    time.Time `json:",omitzero"` // when the last attempt began
+	Last     Made      `json:",omitzero"`  // the last one that was made
+	Tried    time.Time `json:",omitzero"`  // when the last attempt began
 	Error    string    `json:",omitempty"` // of the last attempt
 	Failures int       `json:",omitempty"` // since the last one that was made
 	Next     time.Time `json:",omitzero"`

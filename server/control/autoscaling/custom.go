@@ -140,7 +140,7 @@ func CheckSubmitter(tx *store.Tx, appGUID string, by Submitter) error {
 }
 
 func checkPassword(tx *store.Tx, appGUID string, by Submitter) error {
-	b, err := BindingOf(tx, appGUID)
+	b, err := livingBindingOf(tx, appGUID)
 	if err != nil {
 		return err
 	}
@@ -152,11 +152,11 @@ func checkPassword(tx *store.Tx, appGUID string, by Submitter) error {
 
 // checkBound refuses an app that is not bound to the service instance of another one.
 func checkBound(tx *store.Tx, appGUID, by string) error {
-	of, err := BindingOf(tx, appGUID)
+	of, err := livingBindingOf(tx, appGUID)
 	if err != nil {
 		return err
 	}
-	b, err := BindingOf(tx, by)
+	b, err := livingBindingOf(tx, by)
 	if err != nil {
 		return err
 	}
@@ -164,6 +164,19 @@ func checkBound(tx *store.Tx, appGUID, by string) error {
 		return errUnauthorized
 	}
 	return nil
+}
+
+// livingBindingOf is BindingOf, without a binding to an instance that was purged: the broker was not told.
+func livingBindingOf(tx *store.Tx, appGUID string) (*cf.ScalingBinding, error) {
+	b, err := BindingOf(tx, appGUID)
+	if err != nil || b == nil {
+		return nil, err
+	}
+	i, err := store.ServiceInstances.Find(tx, b.InstanceGUID)
+	if err != nil || i == nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // BindingOf is the binding of an app to the autoscaler's service; nil if it has none.
