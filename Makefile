@@ -63,15 +63,15 @@ go:
 	@.ci/deps go
 $(PROGRAMS) $(HELPERS) bin/cupola: | go
 
-# The programs that run inside containers: static, and in any image. The same sources give the same bytes at each commit, so that
+# The programs that run inside containers: static, and in any image, since nothing of them needs cgo. The same sources give the same bytes at each commit, so that
 # what embeds them is tested again only when they changed.
 runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/contract -name '*.go') go.mod
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle
+	go build $(TAGS) -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle
 
 runtime/lifecycle/bin/launcher: $(shell find cmd/lifecycle/launcher cmd/lifecycle/launch cmd/lifecycle/vcap runtime/contract -name '*.go') go.mod
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle/launcher
+	go build $(TAGS) -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle/launcher
 
 runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 	@mkdir -p $(@D)
@@ -79,13 +79,13 @@ runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 
 runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch cmd/lifecycle/stage rootfs/unpack runtime/contract runtime/gitpack runtime/tunnel runtime/fault -name '*.go' 2>/dev/null) go.mod
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
+	go build $(TAGS) -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
 
 # The program that starts containers, static as well: libcontainer executes it in any image. Its seccomp filter is ours.
 $(STARTER): $(shell find cmd/starter runtime/container/starter -name '*.go' 2>/dev/null) go.mod
 	@.ci/deps build
 	@mkdir -p $(@D)
-	go build -buildvcs=false -tags "netgo osusergo" -ldflags "-s -w -extldflags=-static" -o $@ ./cmd/starter
+	go build $(TAGS) -buildvcs=false -ldflags "-s -w -extldflags=-static" -o $@ ./cmd/starter
 
 # Its counterpart without libcontainer.
 $(LAUNCH): cmd/launch/launch.c cmd/launch/build
@@ -94,10 +94,10 @@ $(LAUNCH): cmd/launch/launch.c cmd/launch/build
 	cmd/launch/build $@
 
 runtime/lifecycle/packed/%.zst: runtime/lifecycle/bin/%
-	GOOS= GOARCH= CC= go run ./.ci/compress $< $@
+	GOOS= GOARCH= CC= go run $(TAGS) ./.ci/compress $< $@
 
 runtime/container/starter/program/packed/%.zst: runtime/container/starter/program/bin/%
-	GOOS= GOARCH= CC= go run ./.ci/compress $< $@
+	GOOS= GOARCH= CC= go run $(TAGS) ./.ci/compress $< $@
 
 .PHONY: demo
 demo: build ## run the demo: a daemon, an app pushed from source, its page
@@ -169,7 +169,7 @@ test-race: $(HELPERS) ## run the tests of all packages in which something runs b
 
 .PHONY: test-root
 test-root: build ## run the tests on real containers, mounts and networks
-	tests=$$(go run ./test/roottests $$(.ci/packages root)); \
+	tests=$$(go run $(TAGS) ./test/roottests $$(.ci/packages root)); \
 	  $(call of,root,$(REAL) -p 1 -timeout 40m -run "$$tests")
 
 .PHONY: again
@@ -267,11 +267,11 @@ lint: web-check ## vet and lint
 
 .PHONY: web
 web: ## make web/dist of web/src and web/vendor
-	cd web/build && go run .
+	cd web/build && go run $(TAGS) .
 
 .PHONY: web-check
 web-check: ## fail where web/dist is not what the sources give, or one of their lines is too long
-	cd web/build && go run . -check
+	cd web/build && go run $(TAGS) . -check
 
 .PHONY: proto
 proto: ## generate the messages of the BBS API; a test fails where this was forgotten
