@@ -43,8 +43,6 @@ func parseHierarchies(mountinfo string) hierarchies {
 	return h
 }
 
-func (m *machine) hierarchies() hierarchies { return parseHierarchies(m.read("proc/self/mountinfo")) }
-
 func (m *machine) cgroup(context.Context) Result {
 	h := m.hierarchies()
 	if h.unified != "" {
@@ -171,11 +169,6 @@ func (m *machine) swap(context.Context) Result {
 		return warning("the kernel does not account swap: an app over its memory limit swaps before it is killed", m.bootWith("swapaccount=1"))
 	}
 	return fine("accounted; apps get none")
-}
-
-func (m *machine) any(dir, pattern string) bool {
-	found, _ := filepath.Glob(m.path(filepath.Join(dir, pattern))) // the patterns are well-formed
-	return len(found) > 0
 }
 
 func without(list, gone []string) []string {

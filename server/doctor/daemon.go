@@ -17,16 +17,16 @@ type Daemon struct {
 // daemons lists the daemons of the machine that the caller may see: root sees
 // all. A daemon holds a lock on the file "lock" of its data directory for as
 // long as it lives, and the file says how it names the directory.
-func (m *machine) daemons() (all []Daemon) {
-	for _, pid := range m.locking() {
-		files, _ := os.ReadDir(m.path(filepath.Join("proc", pid, "fd"))) // one that ended has none
+func (h host) daemons() (all []Daemon) {
+	for _, pid := range h.locking() {
+		files, _ := os.ReadDir(h.path(filepath.Join("proc", pid, "fd"))) // one that ended has none
 		for _, f := range files {
-			to, err := os.Readlink(m.path(filepath.Join("proc", pid, "fd", f.Name())))
-			if err != nil || filepath.Base(to) != "lock" || !strings.Contains(m.read(filepath.Join("proc", pid, "fdinfo", f.Name())), "FLOCK") {
+			to, err := os.Readlink(h.path(filepath.Join("proc", pid, "fd", f.Name())))
+			if err != nil || filepath.Base(to) != "lock" || !strings.Contains(h.read(filepath.Join("proc", pid, "fdinfo", f.Name())), "FLOCK") {
 				continue
 			}
 			n, _ := strconv.Atoi(pid)
-			all = append(all, Daemon{PID: n, DataDir: m.daemonPath(filepath.Dir(to))})
+			all = append(all, Daemon{PID: n, DataDir: h.daemonPath(filepath.Dir(to))})
 		}
 	}
 	return all
@@ -34,8 +34,8 @@ func (m *machine) daemons() (all []Daemon) {
 
 // locking lists the processes that hold a lock of flock(2), by /proc/locks: to
 // look at the files of all processes takes a hundred times as long.
-func (m *machine) locking() (pids []string) {
-	for line := range strings.Lines(m.read("proc/locks")) {
+func (h host) locking() (pids []string) {
+	for line := range strings.Lines(h.read("proc/locks")) {
 		// 1: FLOCK  ADVISORY  WRITE 742 fd:01:1311 0 EOF; one that waits has an arrow before its kind.
 		if f := strings.Fields(line); len(f) > 4 && f[1] == "FLOCK" {
 			pids = append(pids, f[4])
@@ -47,8 +47,8 @@ func (m *machine) locking() (pids []string) {
 
 // daemonPath returns the name that the last daemon used for its data directory, which
 // may contain symbolic links.
-func (m *machine) daemonPath(dir string) string {
-	name, _, _ := strings.Cut(m.read(filepath.Join(dir, "lock")), "\n")
+func (h host) daemonPath(dir string) string {
+	name, _, _ := strings.Cut(h.read(filepath.Join(dir, "lock")), "\n")
 	if filepath.IsAbs(name) {
 		return name
 	}
@@ -56,8 +56,8 @@ func (m *machine) daemonPath(dir string) string {
 }
 
 // daemon returns the running daemon of a data directory.
-func (m *machine) daemon(dataDir string) (Daemon, bool) {
-	for _, d := range m.daemons() {
+func (h host) daemon(dataDir string) (Daemon, bool) {
+	for _, d := range h.daemons() {
 		if same(d.DataDir, dataDir) {
 			return d, true
 		}

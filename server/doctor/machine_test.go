@@ -18,7 +18,7 @@ import (
 // content that starts with "-> " a link.
 func files(t *testing.T, content map[string]string) *machine {
 	t.Helper()
-	m := &machine{root: t.TempDir(), now: time.Now(), getenv: func(string) string { return "" }}
+	m := &machine{host: host{root: t.TempDir()}, now: time.Now(), getenv: func(string) string { return "" }}
 	m.DataDir, m.Domain, m.HTTP = "/var/lib/cupola", "localhost", "127.0.0.1:8080"
 	for name, text := range content {
 		path := filepath.Join(m.root, name)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -58,27 +56,6 @@ func otherPort(addr string) string {
 		port = 8080
 	}
 	return net.JoinHostPort(host, strconv.Itoa(port+1000))
-}
-
-// listener returns the pid of the process that listens on a TCP port, or 0.
-func (m *machine) listener(port int) int {
-	sockets := map[string]bool{}
-	for _, name := range []string{"proc/net/tcp", "proc/net/tcp6"} {
-		for _, inode := range listening(m.read(name), port) {
-			sockets["socket:["+inode+"]"] = true
-		}
-	}
-	if len(sockets) == 0 {
-		return 0
-	}
-	files, _ := filepath.Glob(m.path("proc/[0-9]*/fd/*"))
-	for _, name := range files {
-		if to, err := os.Readlink(name); err == nil && sockets[to] {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(name))))
-			return pid
-		}
-	}
-	return 0
 }
 
 // listening returns the inodes of the sockets that listen on port, from

@@ -11,7 +11,7 @@ func TestTemplates(t *testing.T) {
 		{"3.1.2", "minifs", "ruby 3.1.2 is installed, but"},
 		{"", "host", "install the package ruby"},
 	} {
-		if got := (&machine{root: t.TempDir()}).judgeTemplates(test.version, test.stack); got.Level != OK || !strings.Contains(got.Detail, test.want) {
+		if got := (&machine{host: host{root: t.TempDir()}}).judgeTemplates(test.version, test.stack); got.Level != OK || !strings.Contains(got.Detail, test.want) {
 			t.Errorf("got %v; want %s", got, test.want)
 		}
 	}
