@@ -16,14 +16,14 @@ import (
 
 // exitHint says, for the app's developer, why a process of an app ended: what it needed and did not have. It is "" where the cell
 // knows no more than Diego says, and for clients of the BBS.
-func (p *performer) exitHint(r lrp.Run, source string, x container.Exit) string {
+func (b *build) exitHint(r lrp.Run, source string, x container.Exit) string {
 	switch {
-	case p.spec.Domain != lrp.DomainApps || !x.Known:
+	case b.spec.Domain != lrp.DomainApps || !x.Known:
 		return ""
 	case x.OOM:
-		return p.memoryHint()
+		return b.memoryHint()
 	case strings.HasPrefix(source, "APP"):
-		if hint := p.commandHint(r, p.lastErrors(source).all(), x.Code); hint != "" {
+		if hint := b.commandHint(r, b.lastErrors(source).all(), x.Code); hint != "" {
 			return lrp.CausePrefix + hint
 		}
 	}
@@ -32,28 +32,28 @@ func (p *performer) exitHint(r lrp.Run, source string, x container.Exit) string 
 
 // commandHint says why a command could not be executed, where the exit code is a shell's for that. The shell of stacks without one
 // ends with 1 when the kernel refuses a file that it found.
-func (p *performer) commandHint(r lrp.Run, last []string, code int) string {
+func (b *build) commandHint(r lrp.Run, last []string, code int) string {
 	ours := code == 1 && len(last) > 0 && strings.HasPrefix(last[len(last)-1], "fork/exec ")
 	if code != 126 && code != 127 && !ours {
 		return ""
 	}
-	return p.files(r).Explain(last)
+	return b.files(r).Explain(last)
 }
 
 // memoryHint says how much memory a container that ran out of it was given, and used.
-func (p *performer) memoryHint() string {
+func (b *build) memoryHint() string {
 	const mb = 1 << 20
-	text := fmt.Sprintf("The app ran out of memory: its limit is %dM", p.spec.MemoryMB)
-	if used, err := p.cell.cfg.Containers.Stats(p.guid()); err == nil && used.PeakBytes > 0 {
+	text := fmt.Sprintf("The app ran out of memory: its limit is %dM", b.spec.MemoryMB)
+	if used, err := b.cell.cfg.Containers.Stats(b.guid()); err == nil && used.PeakBytes > 0 {
 		text += fmt.Sprintf(", its peak was %dM", (used.PeakBytes+mb/2)/mb)
 	}
 	return text + "; give it more with 'cf scale -m'"
 }
 
 // files are those of the container, as a process of it sees them. The launcher starts a command of a buildpack's app in the app's directory.
-func (p *performer) files(r lrp.Run) executable.Files {
-	f := executable.Files{Open: func(name string) (*os.File, error) { return p.cell.cfg.RootFS.Find(p.guid(), name) }}
-	u, err := p.lookUp(r.User)
+func (b *build) files(r lrp.Run) executable.Files {
+	f := executable.Files{Open: func(name string) (*os.File, error) { return b.cell.cfg.RootFS.Find(b.guid(), name) }}
+	u, err := b.lookUp(r.User)
 	if err != nil {
 		u = vcap
 	}
@@ -62,7 +62,7 @@ func (p *performer) files(r lrp.Run) executable.Files {
 		f.Dir = path.Join(contract.Home, r.Args[0])
 		f.Command = r.Args[1]
 	}
-	for _, v := range p.environment(u, r) {
+	for _, v := range b.environment(u, r) {
 		if list, found := strings.CutPrefix(v, "PATH="); found {
 			f.Path = filepath.SplitList(list)
 		}

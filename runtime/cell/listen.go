@@ -17,15 +17,15 @@ import (
 
 // portHint explains why nothing answers at a port of an app: where it listens instead, as the kernel shows it.
 // Clients of the BBS get Diego's words and nothing else.
-func (p *performer) portHint(port uint16) string {
-	if p.spec.Domain != lrp.DomainApps {
+func (b *build) portHint(port uint16) string {
+	if b.spec.Domain != lrp.DomainApps {
 		return ""
 	}
-	states, err := p.cell.cfg.Containers.List()
+	states, err := b.cell.cfg.Containers.List()
 	if err != nil {
 		return ""
 	}
-	at := slices.IndexFunc(states, func(s container.State) bool { return s.ID == p.guid() && s.Alive })
+	at := slices.IndexFunc(states, func(s container.State) bool { return s.ID == b.guid() && s.Alive })
 	if at < 0 {
 		return ""
 	}
@@ -37,7 +37,7 @@ func (p *performer) portHint(port uint16) string {
 		}
 		all = append(all, parseListeners(string(text))...)
 	}
-	own := append(p.tlsPorts(), contract.InternalTLSPort)
+	own := append(b.tlsPorts(), contract.InternalTLSPort)
 	return listenHint(slices.DeleteFunc(all, func(a netip.AddrPort) bool { return slices.Contains(own, a.Port()) }), port)
 }
 

@@ -8,7 +8,7 @@ import (
 
 // sayLimits logs which limits of a process are cut: nothing that the daemon
 // starts may have more than the daemon itself. AllFiles asks for no more.
-func (p *performer) sayLimits(r lrp.Run) {
+func (b *build) sayLimits(r lrp.Run) {
 	for _, l := range []struct {
 		what     string
 		resource int
@@ -17,7 +17,7 @@ func (p *performer) sayLimits(r lrp.Run) {
 	}{{"open files", unix.RLIMIT_NOFILE, r.Nofile, "LimitNOFILE"}, {"processes", unix.RLIMIT_NPROC, r.Nproc, "LimitNPROC"}} {
 		var own unix.Rlimit
 		if err := unix.Getrlimit(l.resource, &own); err == nil && l.wanted > own.Max && l.wanted != lrp.AllFiles {
-			p.errorf("Cell %s limits the %s of %s to %d instead of %d: the daemon itself may have no more (raise it by ulimit, or %s of its service)", p.cellID(), l.what, r.Path, own.Max, l.wanted, l.unit)
+			b.errorf("Cell %s limits the %s of %s to %d instead of %d: the daemon itself may have no more (raise it by ulimit, or %s of its service)", b.cellID(), l.what, r.Path, own.Max, l.wanted, l.unit)
 		}
 	}
 }
