@@ -18,8 +18,8 @@ type composerFiles struct {
 	packages   bool     // there are packages to install
 }
 
-// composer reads the app's composer.json, which may be in its web directory.
-func (s *stage) composer(o phpOptions) (composerFiles, error) {
+// readComposer reads the app's composer.json, which may be in its web directory.
+func (s *stage) readComposer(o phpOptions) (composerFiles, error) {
 	for _, dir := range []string{".", o.WebDir} {
 		text, err := s.readAppFile(filepath.Join(dir, "composer.json"))
 		if err != nil {
@@ -48,58 +48,58 @@ func (s *stage) composer(o phpOptions) (composerFiles, error) {
 	return composerFiles{}, nil
 }
 
-// composerInstall installs the app's packages, unless they were pushed in vendor.
-func (s *stage) composerInstall(o phpOptions, c composerFiles, p phpProgram) error {
-	if c.dir == "" {
+// installPackages installs the app's packages, unless they were pushed in vendor.
+func (a *phpApp) installPackages() error {
+	if a.composer.dir == "" {
 		return nil
 	}
-	dir := filepath.Join(s.app, c.dir)
+	dir := filepath.Join(a.app, a.composer.dir)
 	switch {
 	case exists(filepath.Join(dir, "vendor", "autoload.php")):
-		s.step("Using the vendor directory pushed with the app")
-	case !c.packages && !exists(filepath.Join(dir, "composer.lock")):
+		a.step("Using the vendor directory pushed with the app")
+	case !a.composer.packages && !exists(filepath.Join(dir, "composer.lock")):
 		return nil
 	default:
-		if err := s.runComposer(o, dir, p); err != nil {
+		if err := a.runComposer(dir); err != nil {
 			return err
 		}
 	}
-	return s.linkVendor(o, c)
+	return a.linkVendor()
 }
 
-func (s *stage) runComposer(o phpOptions, dir string, p phpProgram) error {
+func (a *phpApp) runComposer(dir string) error {
 	program := filepath.Join(dir, "composer.phar")
 	if !exists(program) {
 		var err error
-		if program, err = s.find("php", "push the vendor directory with the app (composer install --no-dev)", []string{"composer", "composer.phar"}, "/usr/local/bin"); err != nil {
+		if program, err = a.find("php", "push the vendor directory with the app (composer install --no-dev)", []string{"composer", "composer.phar"}, "/usr/local/bin"); err != nil {
 			return err
 		}
 	}
-	if p.cli == "" {
+	if a.php.cli == "" {
 		return fmt.Errorf("%w, which composer needs; or push the vendor directory with the app", lackOf("php").about("php (the command)"))
 	}
-	options := o.ComposerOptions
+	options := a.options.ComposerOptions
 	if options == nil {
 		options = []string{"--no-interaction", "--no-dev"}
 	}
-	s.step("Installing Composer dependencies")
-	argv := append([]string{p.cli, program, "install", "--no-progress"}, options...)
-	env := []string{"COMPOSER_HOME=" + filepath.Join(s.cache, "composer"), "COMPOSER_CACHE_DIR=" + filepath.Join(s.cache, "composer", "cache"),
-		"PHPRC=" + filepath.Join(s.deps, "php", "php.ini"), "PHP_INI_SCAN_DIR=" + filepath.Join(s.deps, "php", "php.ini.d"), "TMPDIR=" + os.TempDir(), "COMPOSER_ALLOW_SUPERUSER=1"}
-	if err := s.run(call{argv: argv, dir: dir, env: env}); err != nil {
-		s.info("If packages could not be fetched: run `composer install --no-dev` and push the vendor directory with the app.")
+	a.step("Installing Composer dependencies")
+	argv := append([]string{a.php.cli, program, "install", "--no-progress"}, options...)
+	env := []string{"COMPOSER_HOME=" + filepath.Join(a.cache, "composer"), "COMPOSER_CACHE_DIR=" + filepath.Join(a.cache, "composer", "cache"),
+		"PHPRC=" + filepath.Join(a.deps, "php", "php.ini"), "PHP_INI_SCAN_DIR=" + filepath.Join(a.deps, "php", "php.ini.d"), "TMPDIR=" + os.TempDir(), "COMPOSER_ALLOW_SUPERUSER=1"}
+	if err := a.run(call{argv: argv, dir: dir, env: env}); err != nil {
+		a.info("If packages could not be fetched: run `composer install --no-dev` and push the vendor directory with the app.")
 		return fmt.Errorf("composer install failed: %w", err)
 	}
 	return nil
 }
 
 // linkVendor lets files of the web directory require 'vendor/autoload.php', as in Cloud Foundry's buildpack.
-func (s *stage) linkVendor(o phpOptions, c composerFiles) error {
-	link := filepath.Join(s.app, o.WebDir, "vendor")
-	if c.dir != "." || exists(link) || !exists(filepath.Join(s.app, o.WebDir)) || !s.has("vendor") {
+func (a *phpApp) linkVendor() error {
+	link := filepath.Join(a.app, a.options.WebDir, "vendor")
+	if a.composer.dir != "." || exists(link) || !exists(filepath.Join(a.app, a.options.WebDir)) || !a.has("vendor") {
 		return nil
 	}
-	target, err := filepath.Rel(filepath.Join(s.app, o.WebDir), filepath.Join(s.app, "vendor"))
+	target, err := filepath.Rel(filepath.Join(a.app, a.options.WebDir), filepath.Join(a.app, "vendor"))
 	if err != nil {
 		return err
 	}

@@ -26,28 +26,40 @@ func detectJava(app string) bool {
 	return err == nil && strings.Contains(string(procfile), "java")
 }
 
-// supplyJava puts the stack's JVM into the search path, with the programs that a Java app starts by.
-func supplyJava(s *stage) error {
+// javaStage is the staging of an app for the JVM.
+type javaStage struct {
+	*stage
+	config javaConfig
+}
+
+// readJava returns the staging with what is configured, and the JVM of the stack that fits.
+func readJava(s *stage) (javaStage, javaVM, error) {
 	config, err := readJavaConfig()
 	if err != nil {
-		return err
+		return javaStage{}, javaVM{}, err
 	}
-	j, err := chooseJVM(config, findJVMs(jvmPatterns...))
+	vm, err := chooseJVM(config, findJVMs(jvmPatterns...))
+	return javaStage{stage: s, config: config}, vm, err
+}
+
+// supplyJava puts the stack's JVM into the search path, with the programs that a Java app starts by.
+func supplyJava(s *stage) error {
+	j, vm, err := readJava(s)
 	if err != nil {
 		return err
 	}
-	s.step("Using OpenJDK %s of the stack", j.version)
+	s.step("Using OpenJDK %s of the stack", vm.version)
 	if err := s.supplyPrograms(jvm.Names()...); err != nil {
 		return err
 	}
-	if err := os.Symlink(filepath.Join(j.home, "bin", "java"), filepath.Join(s.deps, "bin", "java")); err != nil {
+	if err := os.Symlink(filepath.Join(vm.home, "bin", "java"), filepath.Join(s.deps, "bin", "java")); err != nil {
 		return err
 	}
-	if err := s.writeJavaSettings(config); err != nil {
+	if err := j.writeSettings(); err != nil {
 		return err
 	}
 	return s.profileScript("java",
-		`export JAVA_HOME="`+j.home+`"`,
+		`export JAVA_HOME="`+vm.home+`"`,
 		`export JRE_HOME="$JAVA_HOME"`,
 		`export PATH="$JAVA_HOME/bin:$PATH"`,
 		`export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-2}"`,
@@ -58,33 +70,29 @@ func supplyJava(s *stage) error {
 // javaSettings is the file of what the buildpack contributes to JAVA_OPTS.
 const javaSettings = "java_opts.json"
 
-func (s *stage) writeJavaSettings(config javaConfig) error {
+func (j javaStage) writeSettings() error {
 	settings := jvm.Settings{
 		Before: []string{
 			"-Djava.io.tmpdir=$TMPDIR",
 			// A JVM without memory prints what fills its heap and ends: see jvm.Kill.
-			"-XX:+StartAttachListener", "-XX:OnOutOfMemoryError=" + s.atRuntime("bin/"+jvm.Kill),
+			"-XX:+StartAttachListener", "-XX:OnOutOfMemoryError=" + j.atRuntime("bin/"+jvm.Kill),
 		},
-		Configured: config.options.JavaOpts, FromEnvironment: config.options.fromEnvironment(),
+		Configured: j.config.options.JavaOpts, FromEnvironment: j.config.options.fromEnvironment(),
 	}
 	text, err := json.Marshal(settings)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.deps, javaSettings), text, 0o644)
+	return os.WriteFile(filepath.Join(j.deps, javaSettings), text, 0o644)
 }
 
 // finalizeJava finds out what kind of app it is, and returns the command that starts it, after the calculation of its memory.
 func finalizeJava(s *stage) (string, error) {
-	config, err := readJavaConfig()
+	j, vm, err := readJava(s)
 	if err != nil {
 		return "", err
 	}
-	j, err := chooseJVM(config, findJVMs(jvmPatterns...))
-	if err != nil {
-		return "", err
-	}
-	a, err := s.javaApp(config)
+	a, err := j.findApp()
 	if err != nil {
 		if s.has("Procfile") && errors.Is(err, errNoJavaApp) {
 			return "", nil
@@ -92,31 +100,32 @@ func finalizeJava(s *stage) (string, error) {
 		return "", err
 	}
 	s.info("Detected container: %s", a.container)
-	if err := a.prepare(s, config); err != nil {
+	if err := a.prepare(j); err != nil {
 		return "", err
 	}
-	memory := config.jre.MemoryCalculator
+	memory := j.config.jre.MemoryCalculator
 	classes := memory.ClassCount
 	if classes == 0 {
-		classes = countClasses(s.app, j)
+		classes = countClasses(s.app, vm)
 	}
 	s.info("Loaded Classes: %d, Threads: %d, Headroom: %d%%", classes, memory.threads(), memory.Headroom)
-	return s.calculation(classes, memory) + " && " + a.command, nil
+	return j.calculation(classes) + " && " + a.command, nil
 }
 
 // calculation is the part of a start command that sets the sizes of the JVM's memory. If they do not fit into the container's limit,
 // the app does not start, and its log says why.
-func (s *stage) calculation(classes int, c calculatorConfig) string {
+func (j javaStage) calculation(classes int) string {
+	c := j.config.jre.MemoryCalculator
 	headRoom := ""
 	if c.Headroom > 0 {
 		headRoom = fmt.Sprintf(" --head-room=%d", c.Headroom)
 	}
 	return fmt.Sprintf(`CALCULATED_MEMORY=$(%s --total-memory=$MEMORY_LIMIT%s --loaded-class-count=%d --thread-count=%d --jvm-options="$JAVA_OPTS")`+
 		` && echo JVM Memory Configuration: $CALCULATED_MEMORY && export JAVA_OPTS="$JAVA_OPTS $CALCULATED_MEMORY"`,
-		s.atRuntime("bin/"+jvm.Calculator), headRoom, classes, c.threads())
+		j.atRuntime("bin/"+jvm.Calculator), headRoom, classes, c.threads())
 }
 
 // execJava is the command that executes the JVM with JAVA_OPTS and these arguments.
-func (s *stage) execJava(arguments string) string {
-	return "exec " + s.atRuntime("bin/"+jvm.Exec) + ` "$JAVA_HOME/bin/java" ` + arguments
+func (j javaStage) execJava(arguments string) string {
+	return "exec " + j.atRuntime("bin/"+jvm.Exec) + ` "$JAVA_HOME/bin/java" ` + arguments
 }

@@ -117,7 +117,7 @@ func TestTomcatContext(t *testing.T) {
 			"<?xml version='1.0'?>\n<Context docBase=\"${app.home}\" path='/x' crossContext=\"true\">\n<Realm/></Context>"},
 	}
 	for _, test := range tests {
-		got, err := (&stage{app: tree(t, test.files)}).tomcatContext()
+		got, err := javaStage{stage: &stage{app: tree(t, test.files)}}.tomcatContext()
 		if err != nil || got != test.want {
 			t.Errorf("%s: got %q, %v; want %q", test.name, got, err, test.want)
 		}
@@ -136,12 +136,12 @@ func TestFindTomcat(t *testing.T) {
 	for wanted, want := range map[string]string{"": "10", "10.+": "10", "10.1.+": "10", "9.+": "9.0.85", "9.0.+": "9.0.85", "9.0.85": "9.0.85", "8.+": "", "9.1.+": ""} {
 		var c tomcatConfig
 		c.Tomcat.Version = wanted
-		_, got, err := (&stage{}).findTomcat(c, patterns)
+		_, got, err := findTomcat(c, patterns)
 		if got != want || want == "" && (err == nil || !strings.Contains(err.Error(), "stack 'mine' has [10 9.0.85]")) {
 			t.Errorf("%q: got %q, %v; want %q", wanted, got, err, want)
 		}
 	}
-	if _, _, err := (&stage{}).findTomcat(tomcatConfig{}, nil); err == nil || !strings.Contains(err.Error(), "no Tomcat in stack 'mine'") || !strings.Contains(err.Error(), "--with java") {
+	if _, _, err := findTomcat(tomcatConfig{}, nil); err == nil || !strings.Contains(err.Error(), "no Tomcat in stack 'mine'") || !strings.Contains(err.Error(), "--with java") {
 		t.Errorf("got %v; want how to get it", err)
 	}
 }

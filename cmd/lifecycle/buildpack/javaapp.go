@@ -16,52 +16,52 @@ import (
 type javaApp struct {
 	container string // "Spring Boot", "Tomcat", "Dist ZIP", "Java Main"
 	command   string
-	prepare   func(s *stage, c javaConfig) error
+	prepare   func(javaStage) error
 }
 
 // errNoJavaApp is the text of Cloud Foundry's buildpack.
 var errNoJavaApp = errors.New("No suitable container found for this application") //nolint:revive // Cloud Foundry's words
 
-// javaApp looks for the kinds in the order of Cloud Foundry's buildpack (java-buildpack: RegisterStandardContainers). A main class that
+// findApp looks for the kinds in the order of Cloud Foundry's buildpack (java-buildpack: RegisterStandardContainers). A main class that
 // the user names comes first, and a war that can run by itself does.
-func (s *stage) javaApp(c javaConfig) (javaApp, error) {
-	if err := s.mergeLayers(); err != nil {
+func (j javaStage) findApp() (javaApp, error) {
+	if err := j.mergeLayers(); err != nil {
 		return javaApp{}, err
 	}
-	if c.main.Class != "" {
-		return s.mainClass(c, c.main.Class), nil
+	if j.config.main.Class != "" {
+		return j.mainClass(j.config.main.Class), nil
 	}
-	for _, find := range []func(*stage, javaConfig) (javaApp, bool, error){springBoot, tomcatApp, distributionApp, jarApp, classes} {
-		if a, ok, err := find(s, c); err != nil || ok {
+	for _, find := range []func(javaStage) (javaApp, bool, error){springBoot, tomcatApp, distributionApp, jarApp, classes} {
+		if a, ok, err := find(j); err != nil || ok {
 			return a, err
 		}
 	}
-	return javaApp{}, fmt.Errorf("%w: %s", errNoJavaApp, s.javaGuess())
+	return javaApp{}, fmt.Errorf("%w: %s", errNoJavaApp, j.guess())
 }
 
-// javaGuess says what is missing from an app that looks like Java.
-func (s *stage) javaGuess() string {
+// guess says what is missing from an app that looks like Java.
+func (j javaStage) guess() string {
 	for _, pattern := range []string{"target/*.jar", "target/*.war", "build/libs/*.jar", "build/libs/*.war", "build/distributions/*.zip"} {
-		if found, _ := filepath.Glob(filepath.Join(s.app, pattern)); len(found) > 0 {
-			built, _ := filepath.Rel(s.app, found[0])
+		if found, _ := filepath.Glob(filepath.Join(j.app, pattern)); len(found) > 0 {
+			built, _ := filepath.Rel(j.app, found[0])
 			return "the app is a build's source. Push what the build made: cf push -p " + built
 		}
 	}
-	switch jars, _ := filepath.Glob(filepath.Join(s.app, "*.jar")); {
+	switch jars, _ := filepath.Glob(filepath.Join(j.app, "*.jar")); {
 	case len(jars) > 0:
 		return filepath.Base(jars[0]) + " has no Main-Class in its META-INF/MANIFEST.MF. Build an executable jar, or name the class: cf set-env APP JBP_CONFIG_JAVA_MAIN '{java_main_class: com.example.Main}'"
-	case s.has("pom.xml"):
+	case j.has("pom.xml"):
 		return "pom.xml is the source of a build. Build first (mvn package), then push the jar or war: cf push -p target/APP.jar"
-	case s.has("build.gradle"), s.has("build.gradle.kts"):
+	case j.has("build.gradle"), j.has("build.gradle.kts"):
 		return "build.gradle is the source of a build. Build first (gradle build), then push the jar or war: cf push -p build/libs/APP.jar"
 	}
 	return "there is neither an executable jar, nor a war or WEB-INF, nor a bin and lib directory, nor a Main-Class in META-INF/MANIFEST.MF"
 }
 
 // springBoot is an unpacked jar with Spring Boot's launcher. The launcher is what Main-Class says, else that of the version.
-func springBoot(s *stage, _ javaConfig) (javaApp, bool, error) {
-	m, err := s.manifest()
-	if err != nil || !s.has("BOOT-INF") || !m.isSpringBoot() {
+func springBoot(j javaStage) (javaApp, bool, error) {
+	m, err := j.manifest()
+	if err != nil || !j.has("BOOT-INF") || !m.isSpringBoot() {
 		return javaApp{}, false, err
 	}
 	launcher := m["Main-Class"]
@@ -71,17 +71,17 @@ func springBoot(s *stage, _ javaConfig) (javaApp, bool, error) {
 			launcher = "org.springframework.boot.loader.JarLauncher"
 		}
 	}
-	return javaApp{container: "Spring Boot", command: s.execJava("-cp $HOME/. " + quoteShell(launcher)), prepare: springPort}, true, nil
+	return javaApp{container: "Spring Boot", command: j.execJava("-cp $HOME/. " + quoteShell(launcher)), prepare: springPort}, true, nil
 }
 
 // springPort has the app listen on the container's port, whatever its own configuration says.
-func springPort(s *stage, _ javaConfig) error {
-	return s.profileScript("spring", `export SERVER_PORT="$PORT"`)
+func springPort(j javaStage) error {
+	return j.profileScript("spring", `export SERVER_PORT="$PORT"`)
 }
 
 // jarApp is an executable jar, or the content of one.
-func jarApp(s *stage, c javaConfig) (javaApp, bool, error) {
-	jars, _ := filepath.Glob(filepath.Join(s.app, "*.jar"))
+func jarApp(j javaStage) (javaApp, bool, error) {
+	jars, _ := filepath.Glob(filepath.Join(j.app, "*.jar"))
 	var executable []string
 	var first javaManifest
 	for _, jar := range jars {
@@ -98,25 +98,25 @@ func jarApp(s *stage, c javaConfig) (javaApp, bool, error) {
 		executable = append(executable, filepath.Base(jar))
 	}
 	if len(executable) > 1 {
-		s.warn("Several jars have a Main-Class: %s. The first is started; JBP_CONFIG_JAVA_MAIN names another class.", strings.Join(executable, ", "))
+		j.warn("Several jars have a Main-Class: %s. The first is started; JBP_CONFIG_JAVA_MAIN names another class.", strings.Join(executable, ", "))
 	}
 	if len(executable) > 0 {
-		a := javaApp{container: "Java Main", command: s.execJava(`-jar "$HOME"/` + quoteShell(executable[0]) + c.main.arguments()), prepare: nothing}
+		a := javaApp{container: "Java Main", command: j.execJava(`-jar "$HOME"/` + quoteShell(executable[0]) + j.config.main.arguments()), prepare: nothing}
 		if first.isSpringBoot() {
 			a.container, a.prepare = "Spring Boot", springPort
 		}
 		return a, true, nil
 	}
-	m, err := s.manifest()
+	m, err := j.manifest()
 	if err != nil || m["Main-Class"] == "" {
 		return javaApp{}, false, err
 	}
-	return s.mainClass(c, m["Main-Class"]), true, nil
+	return j.mainClass(m["Main-Class"]), true, nil
 }
 
 // classes is a directory of compiled classes; which one is started, the variable JAVA_MAIN_CLASS says.
-func classes(s *stage, c javaConfig) (javaApp, bool, error) {
-	found, _ := filepath.Glob(filepath.Join(s.app, "*.class"))
+func classes(j javaStage) (javaApp, bool, error) {
+	found, _ := filepath.Glob(filepath.Join(j.app, "*.class"))
 	if len(found) == 0 {
 		return javaApp{}, false, nil
 	}
@@ -127,7 +127,7 @@ func classes(s *stage, c javaConfig) (javaApp, bool, error) {
 	if class == "" {
 		return javaApp{}, false, errors.New("no main class specified (set JAVA_MAIN_CLASS)")
 	}
-	return s.mainClass(c, class), true, nil
+	return j.mainClass(class), true, nil
 }
 
 func (c mainConfig) arguments() string {
@@ -138,37 +138,37 @@ func (c mainConfig) arguments() string {
 }
 
 // mainClass is an app that is started by the name of a class. The class path has the app's directory and its jars.
-func (s *stage) mainClass(c javaConfig, class string) javaApp {
+func (j javaStage) mainClass(class string) javaApp {
 	path := []string{"$HOME"}
 	for _, dir := range []string{"BOOT-INF/classes", "WEB-INF/classes"} {
-		if s.has(dir) {
+		if j.has(dir) {
 			path = append(path, "$HOME/"+dir)
 		}
 	}
 	for _, dir := range []string{".", "lib", "BOOT-INF/lib", "WEB-INF/lib"} {
-		if jars, _ := filepath.Glob(filepath.Join(s.app, dir, "*.jar")); len(jars) > 0 {
+		if jars, _ := filepath.Glob(filepath.Join(j.app, dir, "*.jar")); len(jars) > 0 {
 			path = append(path, filepath.Join("$HOME", dir)+"/*")
 		}
 	}
-	a := javaApp{container: "Java Main", command: s.execJava(`-cp "` + strings.Join(path, ":") + `${CLASSPATH:+:$CLASSPATH}" ` + quoteShell(class) + c.main.arguments()), prepare: nothing}
+	a := javaApp{container: "Java Main", command: j.execJava(`-cp "` + strings.Join(path, ":") + `${CLASSPATH:+:$CLASSPATH}" ` + quoteShell(class) + j.config.main.arguments()), prepare: nothing}
 	if strings.HasPrefix(class, "org.springframework.boot.loader.") {
 		// Spring Boot's launcher finds the jars by itself, from where it lies.
-		a.command, a.prepare = s.execJava("-cp $HOME/. "+quoteShell(class)+c.main.arguments()), springPort
+		a.command, a.prepare = j.execJava("-cp $HOME/. "+quoteShell(class)+j.config.main.arguments()), springPort
 	}
 	return a
 }
 
-func nothing(*stage, javaConfig) error { return nil }
+func nothing(javaStage) error { return nil }
 
 // distributionApp is a distribution that a build made: a script in bin, jars in lib.
-func distributionApp(s *stage, _ javaConfig) (javaApp, bool, error) {
-	script, err := distribution(s.app)
+func distributionApp(j javaStage) (javaApp, bool, error) {
+	script, err := distribution(j.app)
 	if err != nil {
 		return javaApp{}, false, nil //nolint:nilerr // it is no distribution
 	}
-	return javaApp{container: "Dist ZIP", command: "exec $HOME/" + quoteShell(script), prepare: func(s *stage, _ javaConfig) error {
+	return javaApp{container: "Dist ZIP", command: "exec $HOME/" + quoteShell(script), prepare: func(j javaStage) error {
 		// Archives made elsewhere may lack the bit.
-		return os.Chmod(filepath.Join(s.app, script), 0o755)
+		return os.Chmod(filepath.Join(j.app, script), 0o755)
 	}}, true, nil
 }
 
@@ -195,12 +195,12 @@ func distribution(app string) (string, error) {
 
 // mergeLayers joins the layers of a Spring Boot jar that was extracted to directories of their names
 // (java -Djarmode=layertools -jar app.jar extract): the launcher needs them in one tree.
-func (s *stage) mergeLayers() error {
-	if s.has("BOOT-INF") || !s.has("application/BOOT-INF") || !s.has("spring-boot-loader/org/springframework/boot/loader") {
+func (j javaStage) mergeLayers() error {
+	if j.has("BOOT-INF") || !j.has("application/BOOT-INF") || !j.has("spring-boot-loader/org/springframework/boot/loader") {
 		return nil
 	}
 	for _, layer := range []string{"dependencies", "spring-boot-loader", "snapshot-dependencies", "application"} {
-		from := filepath.Join(s.app, layer)
+		from := filepath.Join(j.app, layer)
 		err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
@@ -209,7 +209,7 @@ func (s *stage) mergeLayers() error {
 			if err != nil {
 				return err
 			}
-			to := filepath.Join(s.app, name)
+			to := filepath.Join(j.app, name)
 			return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.Rename(path, to))
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -251,8 +251,8 @@ func parseManifest(text string) javaManifest {
 }
 
 // manifest is that of the app's directory; empty where there is none.
-func (s *stage) manifest() (javaManifest, error) {
-	root, err := os.OpenRoot(s.app)
+func (j javaStage) manifest() (javaManifest, error) {
+	root, err := os.OpenRoot(j.app)
 	if err != nil {
 		return nil, err
 	}

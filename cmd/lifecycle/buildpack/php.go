@@ -80,39 +80,53 @@ type phpProgram struct {
 	builtIn    []string // modules that need no file
 }
 
+// phpApp is an app of PHP: what it asks for, and the PHP that it gets.
+type phpApp struct {
+	*stage
+	options  phpOptions
+	composer composerFiles
+	php      phpProgram
+}
+
+// readPHPApp reads the app's configuration and chooses a PHP of the stack.
+func readPHPApp(s *stage) (*phpApp, error) {
+	a := &phpApp{stage: s}
+	var err error
+	if a.options, err = s.phpOptions(); err != nil {
+		return nil, err
+	}
+	if a.composer, err = s.readComposer(a.options); err != nil {
+		return nil, err
+	}
+	a.php, err = s.choosePHP(a.options, a.composer)
+	return a, err
+}
+
 // supplyPHP writes the configuration of PHP and its web server, and installs the app's packages.
 func supplyPHP(s *stage) error {
-	o, err := s.phpOptions()
+	a, err := readPHPApp(s)
 	if err != nil {
 		return err
 	}
-	c, err := s.composer(o)
-	if err != nil {
-		return err
-	}
-	p, err := s.choosePHP(o, c)
-	if err != nil {
-		return err
-	}
-	s.step("Using PHP %s of the stack", p.version)
-	if err := s.moveToWebDir(o); err != nil {
+	s.step("Using PHP %s of the stack", a.php.version)
+	if err := a.moveToWebDir(); err != nil {
 		return err
 	}
 	if err := s.supplyPrograms(phpapp.Start); err != nil {
 		return err
 	}
-	if p.cli != "" {
-		if err := os.Symlink(p.cli, filepath.Join(s.deps, "bin", "php")); err != nil {
+	if a.php.cli != "" {
+		if err := os.Symlink(a.php.cli, filepath.Join(s.deps, "bin", "php")); err != nil {
 			return err
 		}
 	}
-	if err := s.writePHP(o, c, p); err != nil {
+	if err := a.writeConfig(); err != nil {
 		return err
 	}
-	if err := s.composerInstall(o, c, p); err != nil {
+	if err := a.installPackages(); err != nil {
 		return err
 	}
-	preprocess, err := o.preprocess()
+	preprocess, err := a.options.preprocess()
 	if err != nil {
 		return err
 	}
@@ -170,24 +184,24 @@ func finalizePHP(s *stage) (string, error) {
 }
 
 // moveToWebDir moves an app that has no directory of its own for the web there, except what is not to be served.
-func (s *stage) moveToWebDir(o phpOptions) error {
-	if o.WebServer == "none" || s.has(o.WebDir) {
+func (a *phpApp) moveToWebDir() error {
+	if a.options.WebServer == "none" || a.has(a.options.WebDir) {
 		return nil
 	}
-	s.info("WEBDIR '%s' not found, moving app files into it", o.WebDir)
-	entries, err := os.ReadDir(s.app)
+	a.info("WEBDIR '%s' not found, moving app files into it", a.options.WebDir)
+	entries, err := os.ReadDir(a.app)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(s.app, o.WebDir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(a.app, a.options.WebDir), 0o755); err != nil {
 		return err
 	}
-	kept := []string{"manifest.yml", "Procfile", "composer.json", "composer.lock", "vendor", strings.Split(o.LibDir, "/")[0], strings.Split(o.WebDir, "/")[0]}
+	kept := []string{"manifest.yml", "Procfile", "composer.json", "composer.lock", "vendor", strings.Split(a.options.LibDir, "/")[0], strings.Split(a.options.WebDir, "/")[0]}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") && e.Name() != ".htaccess" || slices.Contains(kept, e.Name()) {
 			continue
 		}
-		if err := os.Rename(filepath.Join(s.app, e.Name()), filepath.Join(s.app, o.WebDir, e.Name())); err != nil {
+		if err := os.Rename(filepath.Join(a.app, e.Name()), filepath.Join(a.app, a.options.WebDir, e.Name())); err != nil {
 			return err
 		}
 	}

@@ -58,13 +58,13 @@ func TestChoosePHP(t *testing.T) {
 		t.Fatalf("got %+v, %v; want the directory of modules", p, err)
 	}
 	want := []string{"extension = mysqlnd.so", "extension = pdo.so", "extension = mbstring.so", "zend_extension = opcache.so", "extension = pdo_pgsql.so"}
-	if diff := cmp.Diff(want, s.extensionLines([]string{"mbstring", "JSON", "redis"}, nil, p)); diff != "" {
+	if diff := cmp.Diff(want, (&phpApp{stage: s, php: p, options: phpOptions{Extensions: []string{"mbstring", "JSON", "redis"}}}).extensionLines()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if text := log.String(); strings.Count(text, "WARNING") != 1 || !strings.Contains(text, "The extension 'redis' is not provided by this buildpack: stack 'mine' lacks it") {
 		t.Errorf("got %q; want a warning of redis alone", text)
 	}
-	if got := s.extensionLines(nil, []string{"xdebug"}, p); len(got) != 6 || got[5] != "zend_extension = xdebug.so" {
+	if got := (&phpApp{stage: s, php: p, options: phpOptions{ZendExtensions: []string{"xdebug"}}}).extensionLines(); len(got) != 6 || got[5] != "zend_extension = xdebug.so" {
 		t.Errorf("got %q; want the debugger that was asked for", got)
 	}
 	for wanted, good := range map[string]bool{"": true, "8.2.x": true, "{PHP_82_LATEST}": true, "{PHP_DEFAULT}": true, "^8.1": true, "8.3.x": false, "{PHP_74_LATEST}": false, "7.4.33": false} {
@@ -83,7 +83,7 @@ func TestChoosePHP(t *testing.T) {
 
 func TestMoveToWebDir(t *testing.T) {
 	s := &stage{app: tree(t, map[string]string{"index.php": "", ".htaccess": "", ".profile": "", "lib/a.php": "", "composer.json": "", "sub/b.php": "", "manifest.yml": ""}), log: io.Discard}
-	if err := s.moveToWebDir(phpOptions{WebDir: "htdocs", LibDir: "lib"}); err != nil {
+	if err := (&phpApp{stage: s, options: phpOptions{WebDir: "htdocs", LibDir: "lib"}}).moveToWebDir(); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"htdocs/index.php": true, "htdocs/.htaccess": true, ".profile": true, "lib/a.php": true, "composer.json": true, "htdocs/sub/b.php": true, "manifest.yml": true, "index.php": false} {
@@ -95,12 +95,12 @@ func TestMoveToWebDir(t *testing.T) {
 
 func TestComposerFiles(t *testing.T) {
 	s := &stage{app: tree(t, map[string]string{"composer.json": `{"require": {"php": ">=8.1", "ext-MBString": "*", "a/b": "^1"}}`})}
-	c, err := s.composer(phpOptions{WebDir: "htdocs"})
+	c, err := s.readComposer(phpOptions{WebDir: "htdocs"})
 	if err != nil || c.php != ">=8.1" || !c.packages || cmp.Diff([]string{"mbstring"}, c.extensions) != "" || c.dir != "." {
 		t.Errorf("got %+v, %v", c, err)
 	}
 	s = &stage{app: tree(t, map[string]string{"web/composer.json": "{"})}
-	if _, err := s.composer(phpOptions{WebDir: "web"}); err == nil || !strings.Contains(err.Error(), "invalid JSON in composer.json") {
+	if _, err := s.readComposer(phpOptions{WebDir: "web"}); err == nil || !strings.Contains(err.Error(), "invalid JSON in composer.json") {
 		t.Errorf("got %v; want an error", err)
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"cupola/cmd/lifecycle/phpapp"
 )
 
-// writePHP writes the configuration of PHP, of its process manager and of the web server, with the user's files of .bp-config over it.
-func (s *stage) writePHP(o phpOptions, c composerFiles, p phpProgram) error {
-	dir := filepath.Join(s.deps, "php")
+// writeConfig writes the configuration of PHP, of its process manager and of the web server, with the user's files of .bp-config over it.
+func (a *phpApp) writeConfig() error {
+	dir := filepath.Join(a.deps, "php")
 	for _, name := range []string{"php.ini.d", "fpm.d"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			return err
 		}
 	}
-	lines := s.extensionLines(append(slices.Clone(o.Extensions), c.extensions...), o.ZendExtensions, p)
-	at := "${DEPS_DIR}/" + s.index + "/php"
+	lines := a.extensionLines()
+	at := "${DEPS_DIR}/" + a.index + "/php"
 	files := map[string]string{
-		"php.ini":      phpSettings + "include_path = \".:/usr/share/php:${HOME}/" + o.LibDir + "\"\n" + strings.Join(lines, "\n") + "\n",
+		"php.ini":      phpSettings + "include_path = \".:/usr/share/php:${HOME}/" + a.options.LibDir + "\"\n" + strings.Join(lines, "\n") + "\n",
 		"php-fpm.conf": phpPool + "include = " + at + "/fpm.d/*.conf\n",
 		"fpm.d/0.conf": "; files of .bp-config/php/fpm.d follow\n", // a pattern must match something
 	}
@@ -34,19 +34,19 @@ func (s *stage) writePHP(o phpOptions, c composerFiles, p phpProgram) error {
 	}
 	for _, name := range []string{"php.ini.d", "fpm.d"} {
 		// Files of PHP read the environment's variables in this form.
-		if err := s.overlay(filepath.Join(".bp-config", "php", name), filepath.Join(dir, name), strings.NewReplacer("@{", "${")); err != nil {
+		if err := a.overlay(filepath.Join(".bp-config", "php", name), filepath.Join(dir, name), strings.NewReplacer("@{", "${")); err != nil {
 			return err
 		}
 	}
-	if o.WebServer == "none" {
+	if a.options.WebServer == "none" {
 		return nil
 	}
-	server, err := s.webServer(o, dir)
+	server, err := a.webServer(dir)
 	if err != nil {
 		return err
 	}
-	a := phpapp.App{Config: at + "/server", WebDir: o.WebDir, Programs: [][]string{{p.fpm, "--nodaemonize", "--fpm-config", at + "/php-fpm.conf", "-c", at + "/php.ini"}, server}}
-	text, err := json.Marshal(a)
+	programs := phpapp.App{Config: at + "/server", WebDir: a.options.WebDir, Programs: [][]string{{a.php.fpm, "--nodaemonize", "--fpm-config", at + "/php-fpm.conf", "-c", at + "/php.ini"}, server}}
+	text, err := json.Marshal(programs)
 	if err != nil {
 		return err
 	}
@@ -93,16 +93,16 @@ var zendExtensions = []string{"opcache", "xdebug"}
 
 // extensionLines loads all modules of the stack, as its packages do, except a debugger that nobody asks for. It warns of those that are
 // asked for and missing.
-func (s *stage) extensionLines(wanted, zend []string, p phpProgram) []string {
-	files, _ := filepath.Glob(filepath.Join(p.extensions, "*.so"))
+func (a *phpApp) extensionLines() []string {
+	files, _ := filepath.Glob(filepath.Join(a.php.extensions, "*.so"))
 	var have []string
 	for _, f := range files {
 		have = append(have, strings.TrimSuffix(filepath.Base(f), ".so"))
 	}
-	for _, name := range append(slices.Clone(wanted), zend...) {
+	for _, name := range slices.Concat(a.options.Extensions, a.composer.extensions, a.options.ZendExtensions) {
 		name = strings.TrimSuffix(strings.ToLower(name), ".so")
-		if !slices.Contains(have, name) && !slices.Contains(p.builtIn, name) && !slices.Contains(p.builtIn, "zend "+name) {
-			s.warn("The extension '%s' is not provided by this buildpack: %s lacks it (Debian has php-%s: cupola stack build debian12 --with php --package php-%s).", name, stackName(), name, name)
+		if !slices.Contains(have, name) && !slices.Contains(a.php.builtIn, name) && !slices.Contains(a.php.builtIn, "zend "+name) {
+			a.warn("The extension '%s' is not provided by this buildpack: %s lacks it (Debian has php-%s: cupola stack build debian12 --with php --package php-%s).", name, stackName(), name, name)
 		}
 	}
 	var lines []string
@@ -111,7 +111,7 @@ func (s *stage) extensionLines(wanted, zend []string, p phpProgram) []string {
 		if slices.Contains(zendExtensions, name) {
 			line = "zend_" + line
 		}
-		if !slices.Contains(have, name) || slices.Contains(p.builtIn, name) || slices.Contains(lines, line) || name == "xdebug" && !slices.Contains(zend, name) {
+		if !slices.Contains(have, name) || slices.Contains(a.php.builtIn, name) || slices.Contains(lines, line) || name == "xdebug" && !slices.Contains(a.options.ZendExtensions, name) {
 			continue
 		}
 		lines = append(lines, line)
@@ -120,21 +120,21 @@ func (s *stage) extensionLines(wanted, zend []string, p phpProgram) []string {
 }
 
 // webServer writes the configuration of the web server and returns its command.
-func (s *stage) webServer(o phpOptions, dir string) ([]string, error) {
-	httpd, errHTTPD := s.find("php", "", []string{"apache2", "httpd"}, "/usr/sbin", "/usr/local/apache2/bin")
-	nginx, errNginx := s.findNginx()
-	kind, program, files := "httpd", httpd, httpdFiles(o.WebDir)
+func (a *phpApp) webServer(dir string) ([]string, error) {
+	httpd, errHTTPD := a.find("php", "", []string{"apache2", "httpd"}, "/usr/sbin", "/usr/local/apache2/bin")
+	nginx, errNginx := a.findNginx()
+	kind, program, files := "httpd", httpd, httpdFiles(a.options.WebDir)
 	switch {
-	case o.WebServer == "httpd" && errHTTPD != nil:
+	case a.options.WebServer == "httpd" && errHTTPD != nil:
 		return nil, fmt.Errorf("WEB_SERVER of .bp-config/options.json: %w", errHTTPD)
-	case o.WebServer == "nginx" && errNginx != nil:
+	case a.options.WebServer == "nginx" && errNginx != nil:
 		return nil, fmt.Errorf("WEB_SERVER of .bp-config/options.json: %w", errNginx)
 	case errHTTPD != nil && errNginx != nil:
 		return nil, errors.Join(errHTTPD, errNginx)
-	case o.WebServer == "nginx", errHTTPD != nil:
+	case a.options.WebServer == "nginx", errHTTPD != nil:
 		kind, program, files = "nginx", nginx, nginxFiles
 	}
-	s.step("Using %s of the stack as the web server", kind)
+	a.step("Using %s of the stack as the web server", kind)
 	server := filepath.Join(dir, "server")
 	for name, text := range files {
 		path := filepath.Join(server, name)
@@ -145,7 +145,7 @@ func (s *stage) webServer(o phpOptions, dir string) ([]string, error) {
 			return nil, err
 		}
 	}
-	if err := s.overlay(filepath.Join(".bp-config", kind), filepath.Join(server, filepath.Dir(mainFile[kind])), strings.NewReplacer()); err != nil {
+	if err := a.overlay(filepath.Join(".bp-config", kind), filepath.Join(server, filepath.Dir(mainFile[kind])), strings.NewReplacer()); err != nil {
 		return nil, err
 	}
 	conf := "${SERVER_CONFIG}/" + mainFile[kind]

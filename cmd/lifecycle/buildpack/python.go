@@ -23,6 +23,12 @@ func (s *stage) findPython() (string, error) {
 	return s.find("python", "", []string{"python3", "python"}, "/usr/local/bin")
 }
 
+// pythonApp is an app of Python, with the program that runs it.
+type pythonApp struct {
+	*stage
+	python string
+}
+
 // supplyPython installs the app's requirements beside it.
 func supplyPython(s *stage) error {
 	own, err := s.findPython()
@@ -37,12 +43,12 @@ func supplyPython(s *stage) error {
 	if err != nil {
 		return err
 	}
-	python := chosen.path
+	p := pythonApp{stage: s, python: chosen.path}
 	s.step("Using Python %s of the stack", chosen.version)
-	if err := s.linkPython(python); err != nil {
+	if err := p.link(); err != nil {
 		return err
 	}
-	if err := s.pipInstall(python); err != nil {
+	if err := p.install(); err != nil {
 		return err
 	}
 	lines := []string{
@@ -56,22 +62,22 @@ func supplyPython(s *stage) error {
 }
 
 func finalizePython(s *stage) (string, error) {
-	// The link that supply made.
-	if err := s.collectStatic(filepath.Join(s.deps, "bin", "python")); err != nil {
+	p := pythonApp{stage: s, python: filepath.Join(s.deps, "bin", "python")} // the link that supply made
+	if err := p.collectStatic(); err != nil {
 		return "", err
 	}
 	return s.pythonCommand(), nil
 }
 
-// linkPython puts the stack's Python into the search path as python and python3,
+// link puts the stack's Python into the search path as python and python3,
 // as Cloud Foundry's buildpack does: many stacks have only python3.
-func (s *stage) linkPython(python string) error {
-	bin := filepath.Join(s.deps, "bin")
+func (p pythonApp) link() error {
+	bin := filepath.Join(p.deps, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
 	for _, name := range []string{"python", "python3"} {
-		if err := os.Symlink(python, filepath.Join(bin, name)); err != nil {
+		if err := os.Symlink(p.python, filepath.Join(bin, name)); err != nil {
 			return err
 		}
 	}
@@ -94,30 +100,30 @@ func (s *stage) pythonWish() (wish, error) {
 	return wish{}, nil
 }
 
-// pipInstall installs into the dependency directory: requirements.txt, or
+// install installs into the dependency directory: requirements.txt, or
 // the app as a package.
-func (s *stage) pipInstall(python string) error {
-	what := s.pipArguments()
+func (p pythonApp) install() error {
+	what := p.pipArguments()
 	if what == nil {
-		if s.has("Pipfile") || s.has("environment.yml") {
-			s.warn("neither Pipfile nor environment.yml is read; write what the app needs to requirements.txt")
+		if p.has("Pipfile") || p.has("environment.yml") {
+			p.warn("neither Pipfile nor environment.yml is read; write what the app needs to requirements.txt")
 		}
 		return nil
 	}
-	target := filepath.Join(s.deps, "python")
-	if _, err := s.output(call{argv: []string{python, "-m", "pip", "--version"}}); err != nil {
-		return s.installWheels(python, target)
+	target := filepath.Join(p.deps, "python")
+	if _, err := p.output(call{argv: []string{p.python, "-m", "pip", "--version"}}); err != nil {
+		return p.installWheels(target)
 	}
-	argv := []string{python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--root-user-action=ignore", "--no-compile", "--target", target}
-	if !isEmptyDirectory(filepath.Join(s.app, "vendor")) {
-		s.step("Installing requirements from vendor/")
+	argv := []string{p.python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--root-user-action=ignore", "--no-compile", "--target", target}
+	if !isEmptyDirectory(filepath.Join(p.app, "vendor")) {
+		p.step("Installing requirements from vendor/")
 		argv = append(argv, "--no-index", "--find-links=vendor")
 	} else {
-		s.step("Installing requirements")
-		argv = append(argv, "--retries=1", "--cache-dir="+filepath.Join(s.cache, "pip"))
+		p.step("Installing requirements")
+		argv = append(argv, "--retries=1", "--cache-dir="+filepath.Join(p.cache, "pip"))
 	}
-	if err := s.run(call{argv: append(argv, what...)}); err != nil {
-		s.info("If packages could not be fetched: run `pip download -r requirements.txt -d vendor` and push again.")
+	if err := p.run(call{argv: append(argv, what...)}); err != nil {
+		p.info("If packages could not be fetched: run `pip download -r requirements.txt -d vendor` and push again.")
 		return err
 	}
 	return nil
@@ -145,15 +151,15 @@ func (s *stage) pipArguments() []string {
 
 // collectStatic does for Django what Cloud Foundry's buildpack does, unless
 // DISABLE_COLLECTSTATIC is set.
-func (s *stage) collectStatic(python string) error {
-	target := filepath.Join(s.deps, "python")
-	if os.Getenv("DISABLE_COLLECTSTATIC") != "" || !s.has("manage.py") || !exists(filepath.Join(target, "django")) {
+func (p pythonApp) collectStatic() error {
+	target := filepath.Join(p.deps, "python")
+	if os.Getenv("DISABLE_COLLECTSTATIC") != "" || !p.has("manage.py") || !exists(filepath.Join(target, "django")) {
 		return nil
 	}
-	s.step("Running: python manage.py collectstatic --noinput")
-	err := s.run(call{argv: []string{python, "manage.py", "collectstatic", "--noinput"}, env: []string{"PYTHONPATH=" + target}})
+	p.step("Running: python manage.py collectstatic --noinput")
+	err := p.run(call{argv: []string{p.python, "manage.py", "collectstatic", "--noinput"}, env: []string{"PYTHONPATH=" + target}})
 	if err != nil {
-		s.info("Set DISABLE_COLLECTSTATIC to leave this step out.")
+		p.info("Set DISABLE_COLLECTSTATIC to leave this step out.")
 	}
 	return err
 }

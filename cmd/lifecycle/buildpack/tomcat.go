@@ -14,20 +14,20 @@ import (
 var tomcatHomes = []string{"/usr/share/tomcat11", "/usr/share/tomcat10", "/usr/share/tomcat9", "/opt/tomcat*", "/opt/apache-tomcat-*", "/usr/local/tomcat"}
 
 // tomcatApp is a war, or the content of one. A war with a Main-Class runs by itself (java-buildpack: docs/container-tomcat.md).
-func tomcatApp(s *stage, c javaConfig) (javaApp, bool, error) {
-	wars, _ := filepath.Glob(filepath.Join(s.app, "*.war"))
-	m, err := s.manifest()
+func tomcatApp(j javaStage) (javaApp, bool, error) {
+	wars, _ := filepath.Glob(filepath.Join(j.app, "*.war"))
+	m, err := j.manifest()
 	switch {
-	case err != nil, !s.has("WEB-INF") && len(wars) == 0, s.has("WEB-INF") && m["Main-Class"] != "":
+	case err != nil, !j.has("WEB-INF") && len(wars) == 0, j.has("WEB-INF") && m["Main-Class"] != "":
 		return javaApp{}, false, err
-	case !s.has("WEB-INF") && len(wars) > 1:
+	case !j.has("WEB-INF") && len(wars) > 1:
 		return javaApp{}, false, errors.New("Multiple WAR files found in build directory; cannot determine which to deploy: push one of them, cf push -p FILE.war") //nolint:revive // Cloud Foundry's words
 	}
 	return javaApp{container: "Tomcat", command: "exec $CATALINA_HOME/bin/catalina.sh run", prepare: prepareTomcat}, true, nil
 }
 
 // findTomcat returns the stack's Tomcat and its major version.
-func (s *stage) findTomcat(c tomcatConfig, patterns []string) (home, version string, err error) {
+func findTomcat(c tomcatConfig, patterns []string) (home, version string, err error) {
 	var versions []string
 	for _, pattern := range patterns {
 		homes, _ := filepath.Glob(pattern)
@@ -62,39 +62,39 @@ func tomcatVersion(home string) string {
 }
 
 // prepareTomcat makes the instance of Tomcat that serves the app alone, beside the stack's programs.
-func prepareTomcat(s *stage, c javaConfig) error {
-	if c.tomcat.Tomcat.External {
+func prepareTomcat(j javaStage) error {
+	if j.config.tomcat.Tomcat.External {
 		return errors.New("JBP_CONFIG_TOMCAT: external_configuration_enabled is not supported: it downloads a configuration; push with a Tomcat configured as you need it in an image, cf push --docker-image")
 	}
-	home, version, err := s.findTomcat(c.tomcat, tomcatHomes)
+	home, version, err := findTomcat(j.config.tomcat, tomcatHomes)
 	if err != nil {
 		return err
 	}
-	s.step("Using Tomcat %s of the stack", version)
-	base := filepath.Join(s.deps, "tomcat")
+	j.step("Using Tomcat %s of the stack", version)
+	base := filepath.Join(j.deps, "tomcat")
 	for _, dir := range []string{"conf/Catalina/localhost", "bin", "lib", "logs", "temp", "webapps", "work"} {
 		if err := os.MkdirAll(filepath.Join(base, dir), 0o755); err != nil {
 			return err
 		}
 	}
-	context, err := s.tomcatContext()
+	context, err := j.tomcatContext()
 	if err != nil {
 		return err
 	}
 	for name, text := range map[string]string{
 		"server.xml": tomcatServer, "context.xml": tomcatDefaults, "logging.properties": tomcatLogging, "web.xml": tomcatWeb,
-		"Catalina/localhost/" + contextFile(c.tomcat.Tomcat.ContextPath): context,
+		"Catalina/localhost/" + contextFile(j.config.tomcat.Tomcat.ContextPath): context,
 	} {
 		if err := os.WriteFile(filepath.Join(base, "conf", name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
 	access := "false"
-	if state := c.tomcat.AccessLogging.State; state == "enabled" || state == "true" {
+	if state := j.config.tomcat.AccessLogging.State; state == "enabled" || state == "true" {
 		access = "true"
 	}
-	return s.profileScript("tomcat",
-		`export CATALINA_HOME="`+home+`"`, `export CATALINA_BASE="`+s.atRuntime("tomcat")+`"`, `export CATALINA_TMPDIR="$TMPDIR"`,
+	return j.profileScript("tomcat",
+		`export CATALINA_HOME="`+home+`"`, `export CATALINA_BASE="`+j.atRuntime("tomcat")+`"`, `export CATALINA_TMPDIR="$TMPDIR"`,
 		`export JAVA_OPTS="$JAVA_OPTS -Dhttp.port=$PORT -Dapp.home=$HOME -Daccess.logging.enabled=`+access+`"`)
 }
 
@@ -112,17 +112,17 @@ var (
 )
 
 // tomcatContext describes the app to Tomcat: its own META-INF/context.xml, with its directory or war as the base.
-func (s *stage) tomcatContext() (string, error) {
+func (j javaStage) tomcatContext() (string, error) {
 	base := "${app.home}"
-	if !s.has("WEB-INF") {
-		wars, _ := filepath.Glob(filepath.Join(s.app, "*.war"))
+	if !j.has("WEB-INF") {
+		wars, _ := filepath.Glob(filepath.Join(j.app, "*.war"))
 		var name strings.Builder
 		if err := xml.EscapeText(&name, []byte(filepath.Base(wars[0]))); err != nil {
 			return "", err
 		}
 		base += "/" + name.String()
 	}
-	root, err := os.OpenRoot(s.app)
+	root, err := os.OpenRoot(j.app)
 	if err != nil {
 		return "", err
 	}

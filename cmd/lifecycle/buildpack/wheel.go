@@ -15,18 +15,18 @@ import (
 // installWheels installs the wheels of vendor/ into target where the stack
 // has Python but, as a small Debian does, no pip. A wheel is an archive of
 // what belongs on the module path, so nothing is built or resolved.
-func (s *stage) installWheels(python, target string) error {
-	wheels, err := filepath.Glob(filepath.Join(s.app, "vendor", "*.whl"))
+func (p pythonApp) installWheels(target string) error {
+	wheels, err := filepath.Glob(filepath.Join(p.app, "vendor", "*.whl"))
 	if err != nil {
 		return err
 	}
 	if len(wheels) == 0 {
 		return errors.New("the stack's python3 has no pip: run `pip download -r requirements.txt -d vendor --only-binary=:all:` and push again, or push with a stack that has pip")
 	}
-	if rest, _ := filepath.Glob(filepath.Join(s.app, "vendor", "*.tar.gz")); len(rest) > 0 {
+	if rest, _ := filepath.Glob(filepath.Join(p.app, "vendor", "*.tar.gz")); len(rest) > 0 {
 		return fmt.Errorf("the stack's python3 has no pip to build %s: download wheels only (pip download --only-binary=:all:)", filepath.Base(rest[0]))
 	}
-	s.step("Installing the wheels of vendor/ (the stack has no pip)")
+	p.step("Installing the wheels of vendor/ (the stack has no pip)")
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return err
 	}
@@ -36,8 +36,8 @@ func (s *stage) installWheels(python, target string) error {
 	}
 	defer func() { _ = root.Close() }()
 	for _, wheel := range wheels {
-		s.info("%s", filepath.Base(wheel))
-		if err := installWheel(root, wheel, python); err != nil {
+		p.info("%s", filepath.Base(wheel))
+		if err := installWheel(root, wheel, p.python); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(wheel), err)
 		}
 	}
