@@ -3,11 +3,16 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -17,34 +22,34 @@ type pkg struct {
 	Standard             bool
 }
 
+// packages lists the packages of this module, for reading alone.
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-tags", "netgo osusergo", "-json=ImportPath,Doc,Dir,Imports", "cupola/...")
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=1")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var all []pkg
-	for d := json.NewDecoder(out); ; {
-		var p pkg
-		err := d.Decode(&p)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, p)
-	}
-	if err := cmd.Wait(); err != nil || len(all) < 20 {
+	all, err := listed()
+	if err != nil || len(all) < 20 {
 		t.Fatalf("got %d packages, %v", len(all), err)
 	}
 	return all
 }
+
+var listed = sync.OnceValues(func() (all []pkg, err error) {
+	cmd := exec.Command("go", "list", "-tags", "netgo osusergo", "-json=ImportPath,Doc,Dir,Imports", "cupola/...")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=1")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		switch err := d.Decode(&p); {
+		case err == io.EOF:
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, p)
+	}
+})
 
 func within(path, room string) bool {
 	return path == "cupola/"+room || strings.HasPrefix(path, "cupola/"+room+"/")
@@ -160,11 +165,64 @@ const maxImports = 25
 // TestPackagesImportFew holds packages to maxImports.
 func TestPackagesImportFew(t *testing.T) {
 	for _, p := range packages(t) {
-		ours := slices.DeleteFunc(p.Imports, func(i string) bool { return !strings.HasPrefix(i, "cupola/") })
+		ours := slices.DeleteFunc(slices.Clone(p.Imports), func(i string) bool { return !strings.HasPrefix(i, "cupola/") })
 		if len(ours) > maxImports {
 			t.Errorf("%s imports %d packages of this module; want at most %d: %s", p.ImportPath, len(ours), maxImports, ours)
 		}
 	}
+}
+
+// maxMethods bounds how many methods a type has: one with more does several things.
+const maxMethods = 60
+
+// TestTypesHaveFewMethods holds types to maxMethods.
+func TestTypesHaveFewMethods(t *testing.T) {
+	for _, p := range packages(t) {
+		files, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		methods := map[string]int{}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, ".pb.go") {
+				continue
+			}
+			for _, receiver := range receivers(t, file) {
+				methods[receiver]++
+			}
+		}
+		for receiver, n := range methods {
+			if n > maxMethods {
+				t.Errorf("%s.%s has %d methods; want at most %d", p.ImportPath, receiver, n, maxMethods)
+			}
+		}
+	}
+}
+
+// receivers lists the type of each method of a file.
+func receivers(t *testing.T, file string) (types []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range parsed.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv == nil {
+			continue
+		}
+		of := f.Recv.List[0].Type
+		if pointer, ok := of.(*ast.StarExpr); ok {
+			of = pointer.X
+		}
+		if generic, ok := of.(*ast.IndexExpr); ok {
+			of = generic.X
+		}
+		if name, ok := of.(*ast.Ident); ok {
+			types = append(types, name.Name)
+		}
+	}
+	return types
 }
 
 // TestEffectsHaveOneRoom holds each module with effects to one room.
