@@ -47,7 +47,7 @@ func (b *builder) resolveLock(ctx context.Context) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := resolve(c, wish{slices.Concat(wanted, b.Packages), preferredPackages(), b.Without})
+	set, err := resolve(c, selection{slices.Concat(wanted, b.Packages), preferredPackages(), b.Without})
 	if err != nil {
 		return nil, fmt.Errorf("choose packages of %s: %w", b.suite.codename, err)
 	}

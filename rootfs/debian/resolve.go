@@ -48,7 +48,7 @@ func newCatalog(indexes ...[]*available) (*catalog, error) {
 }
 
 // satisfiers lists the packages that satisfy r: the one of that name, then the
-// providers by name. An unversioned offer satisfies an unversioned wish alone.
+// providers by name. An unversioned offer satisfies only an unversioned dependency.
 func (c *catalog) satisfiers(r relation) []*available {
 	var all []*available
 	if a := c.byName[r.name]; a != nil && r.allows(a.version) {
@@ -73,12 +73,12 @@ type resolver struct {
 	queue   []*available
 }
 
-// wish describes a set of packages: which to install, which to prefer among
+// selection describes a set of packages: which to install, which to prefer among
 // alternatives, and which to take as installed.
-type wish struct{ packages, prefer, without []string }
+type selection struct{ packages, prefer, without []string }
 
 // resolve returns the essential packages, those wanted and all they depend on, by name.
-func resolve(c *catalog, w wish) ([]*available, error) {
+func resolve(c *catalog, w selection) ([]*available, error) {
 	r := &resolver{catalog: c, prefer: w.prefer, without: w.without, chosen: make(map[string]*available), reason: make(map[string]string)}
 	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
 		if a := c.byName[name]; a.essential {

@@ -83,7 +83,7 @@ func TestResolve(t *testing.T) {
 		{[]string{"rival-a", "rival-b"}, `error: rival-a conflicts with rival-b by "mta"`},
 	}
 	for _, test := range tests {
-		set, err := resolve(catalogOf(t, archive), wish{packages: test.wanted, prefer: []string{"mawk", "usr-is-merged"}})
+		set, err := resolve(catalogOf(t, archive), selection{packages: test.wanted, prefer: []string{"mawk", "usr-is-merged"}})
 		var got []string
 		for _, a := range set {
 			got = append(got, a.name)
@@ -133,7 +133,7 @@ func FuzzParsePackages(f *testing.F) {
 			}
 		}
 		if c, err := newCatalog(all); err == nil {
-			resolve(c, wish{})
+			resolve(c, selection{})
 		}
 	})
 }
@@ -180,7 +180,7 @@ func TestResolveWithout(t *testing.T) {
 		large 1
 		other 1
 	`)
-	set, err := resolve(c, wish{packages: []string{"app"}, without: []string{"libjit*", "["}})
+	set, err := resolve(c, selection{packages: []string{"app"}, without: []string{"libjit*", "["}})
 	if err != nil || len(set) != 3 || set[0].name != "app" || set[1].name != "libc" || set[2].name != "other" {
 		t.Errorf("got %v, %v; want app, libc and other", set, err)
 	}

@@ -30,19 +30,19 @@ const (
 
 // partial is a blob that is being fetched. Bytes that an earlier pull fetched are kept, and hashed again.
 type partial struct {
-	f    *os.File
-	want oci.Descriptor
-	sum  hash.Hash
-	n    int64
-	told func(done int64)
+	f      *os.File
+	want   oci.Descriptor
+	sum    hash.Hash
+	n      int64
+	report func(done int64)
 }
 
-func openPartial(name string, d oci.Descriptor, told func(int64)) (*partial, error) {
+func openPartial(name string, d oci.Descriptor, report func(int64)) (*partial, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	p := &partial{f: f, want: d, sum: sha256.New(), told: told}
+	p := &partial{f: f, want: d, sum: sha256.New(), report: report}
 	if p.n, err = io.Copy(p.sum, io.LimitReader(f, d.Size+1)); err == nil && p.n > d.Size {
 		err = p.restart()
 	}
@@ -87,7 +87,7 @@ func (p *partial) more(ctx context.Context, o origin) error {
 		}
 		p.sum.Write(buf[:n])
 		p.n += int64(n)
-		p.told(p.n)
+		p.report(p.n)
 		if err == io.EOF && p.n < p.want.Size {
 			return io.ErrUnexpectedEOF
 		}
@@ -122,7 +122,7 @@ func (e *damagedError) Error() string { return e.text }
 
 // blob fetches a blob unless it is there, and opens it. It keeps what it got when it is interrupted, and goes on from
 // there the next time.
-func (p *pull) blob(ctx context.Context, d oci.Descriptor, told func(int64)) (*os.File, error) {
+func (p *pull) blob(ctx context.Context, d oci.Descriptor, report func(int64)) (*os.File, error) {
 	_, sum, err := oci.BlobFile(d.Digest)
 	if err != nil {
 		return nil, err
@@ -133,13 +133,13 @@ func (p *pull) blob(ctx context.Context, d oci.Descriptor, told func(int64)) (*o
 	defer p.s.locks.Lock("blob " + sum)()
 	f, err := os.Open(p.s.store.Path("oci", sum))
 	if err == nil {
-		told(d.Size)
+		report(d.Size)
 		return f, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	part, err := openPartial(p.s.store.Path("oci", sum+partSuffix), d, told)
+	part, err := openPartial(p.s.store.Path("oci", sum+partSuffix), d, report)
 	if err != nil {
 		return nil, err
 	}

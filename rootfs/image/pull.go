@@ -77,8 +77,8 @@ type pull struct {
 	origins    map[int]origin // by index in connects
 	gone       map[int]error  // mirrors that could not be reached: they are not waited for twice
 
-	mu   sync.Mutex
-	told map[int]time.Time
+	mu         sync.Mutex
+	reportedAt map[int]time.Time
 }
 
 // Pull brings an image into the store, from a registry or an OCI layout, and returns it once it is whole and on disk.
@@ -105,7 +105,7 @@ func (s *Cache) Pull(ctx context.Context, r reference.Reference, o PullOptions) 
 }
 
 func newPull(s *Cache, r reference.Reference, o PullOptions) *pull {
-	p := &pull{s: s, ref: r, from: r, progress: o.Progress, warn: o.Warn, close: func() {}, origins: map[int]origin{}, gone: map[int]error{}, told: map[int]time.Time{}}
+	p := &pull{s: s, ref: r, from: r, progress: o.Progress, warn: o.Warn, close: func() {}, origins: map[int]origin{}, gone: map[int]error{}, reportedAt: map[int]time.Time{}}
 	if p.warn == nil {
 		p.warn = func(string) {}
 	}
@@ -226,10 +226,10 @@ func (p *pull) tell(l LayerProgress) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l.Phase != PhaseHere && l.Done < l.Total && time.Since(p.told[l.Index]) < reportInterval {
+	if l.Phase != PhaseHere && l.Done < l.Total && time.Since(p.reportedAt[l.Index]) < reportInterval {
 		return
 	}
-	p.told[l.Index] = time.Now()
+	p.reportedAt[l.Index] = time.Now()
 	l.Digest, l.Layers = p.doc.manifest.Layers[l.Index].Digest, len(p.doc.manifest.Layers)
 	p.progress(l)
 }

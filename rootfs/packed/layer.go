@@ -65,11 +65,11 @@ func closePartial(f *os.File) error {
 
 // packWriter reports how much was written, not too often, and ends with its context.
 type packWriter struct {
-	ctx    context.Context
-	w      io.Writer
-	done   int64
-	told   time.Time
-	report func(done int64)
+	ctx        context.Context
+	w          io.Writer
+	done       int64
+	reportedAt time.Time
+	report     func(done int64)
 }
 
 // Write writes on.
@@ -79,8 +79,8 @@ func (p *packWriter) Write(b []byte) (int, error) {
 	}
 	n, err := p.w.Write(b)
 	p.done += int64(n)
-	if now := time.Now(); now.Sub(p.told) >= reportInterval {
-		p.told = now
+	if now := time.Now(); now.Sub(p.reportedAt) >= reportInterval {
+		p.reportedAt = now
 		p.report(p.done)
 	}
 	return n, err

@@ -404,14 +404,14 @@ func (t *target) opaque(dir string) error {
 // finish sets the modes and times of directories, the deepest first.
 func (t *target) finish() error {
 	for i := len(t.late) - 1; i >= 0; i-- {
-		if err := t.settle(t.late[i]); err != nil {
+		if err := t.finishDirectory(t.late[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *target) settle(e entry) error {
+func (t *target) finishDirectory(e entry) error {
 	fd, err := openat2(t.root, e.name, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: t.resolve})
 	if errors.Is(err, unix.ENOENT) || err == unix.ENOTDIR || err == unix.ELOOP {
 		return nil // a later entry replaced it

@@ -34,10 +34,10 @@ const (
 func Hold(dir string, within time.Duration, in io.Reader, out io.Writer) (err error) {
 	// A terminal's signals go to it, too, and a reader that is gone is no reason to die.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	told := make(chan error, 1)
+	released := make(chan error, 1)
 	fault.Go("volume", func() {
 		_, err := io.ReadFull(in, make([]byte, 1))
-		told <- err
+		released <- err
 	})
 	if err := disk.Freeze(dir); err != nil {
 		return err
@@ -47,7 +47,7 @@ func Hold(dir string, within time.Duration, in io.Reader, out io.Writer) (err er
 		return err
 	}
 	select {
-	case err := <-told:
+	case err := <-released:
 		return err
 	case <-time.After(within):
 		return fmt.Errorf("it was held for %s, and not let go", within)

@@ -91,11 +91,11 @@ func (c *Cell) surveyState(f findings) error {
 // forgotten, and will be placed again.
 func (c *Cell) adoptOne(rec record) bool {
 	sameBoot := rec.Boot == c.boot
-	settled := rec.Ending != nil && rec.Phase == lrp.PhaseExited
+	ended := rec.Ending != nil && rec.Phase == lrp.PhaseExited
 	switch {
-	case rec.Told || rec.StartedAt.IsZero():
+	case rec.Reported || rec.StartedAt.IsZero():
 		return false
-	case settled && (sameBoot || rec.Collected):
+	case ended && (sameBoot || rec.Collected):
 	case !sameBoot:
 		return false
 	}
@@ -103,8 +103,8 @@ func (c *Cell) adoptOne(rec record) bool {
 	i.rec = rec
 	i.frost.set(c.cfg.Containers.Frozen(rec.Container.GUID))
 	live := i.rejoin
-	if settled {
-		live = i.resettle
+	if ended {
+		live = i.resumeFinish
 	}
 	c.launch(i, live)
 	return true
@@ -123,8 +123,8 @@ func (i *instance) rejoin(ctx context.Context) {
 	(&build{instance: i, full: full}).live(ctx)
 }
 
-// resettle finishes what an earlier daemon had begun to finish.
-func (i *instance) resettle(ctx context.Context) {
+// resumeFinish finishes what an earlier daemon had begun to finish.
+func (i *instance) resumeFinish(ctx context.Context) {
 	defer i.cell.forget(i)
-	i.settle(ctx)
+	i.collectAndTakeDown(ctx)
 }

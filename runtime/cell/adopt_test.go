@@ -33,8 +33,8 @@ func TestAdoptRunning(t *testing.T) {
 		if diff := cmp.Diff(want, second.Containers()); diff != "" {
 			t.Error(diff)
 		}
-		if len(second.told) != 0 {
-			t.Errorf("got %v; want nothing told twice", second.told)
+		if len(second.reported) != 0 {
+			t.Errorf("got %v; want nothing told twice", second.reported)
 		}
 		if len(m.policies) != 1 {
 			t.Errorf("got policies %v; want the container's", m.policies)
@@ -71,7 +71,7 @@ func TestAdoptBeforeSidecar(t *testing.T) {
 			t.Errorf("got %d processes beside the first; want 1", n)
 		}
 		if len(second.events) > 0 && second.events[len(second.events)-1].Type == lrp.EventExited {
-			t.Errorf("got %v; want no end", second.told)
+			t.Errorf("got %v; want no end", second.reported)
 		}
 		second.Stop("g1")
 		second.last(t)
@@ -130,13 +130,13 @@ func TestAdoptDead(t *testing.T) {
 				second := boot(t, m, dir)
 				defer second.kill()
 				synctest.Wait()
-				var told []string
-				for _, line := range second.told {
+				var reported []string
+				for _, line := range second.reported {
 					if !strings.HasPrefix(line, "CELL") {
-						told = append(told, line)
+						reported = append(reported, line)
 					}
 				}
-				if diff := cmp.Diff(tt.want, told); diff != "" {
+				if diff := cmp.Diff(tt.want, reported); diff != "" {
 					t.Error(diff)
 				}
 				second.wantNothing(t)
@@ -217,7 +217,7 @@ func killAt(t *testing.T, spec lrp.Container, n int, early bool) {
 	}
 	first.kill()
 	rec, err := readRecord(filepath.Join(copied, spec.GUID))
-	started := err == nil && !rec.StartedAt.IsZero() && !rec.Told
+	started := err == nil && !rec.StartedAt.IsZero() && !rec.Reported
 
 	m.killAt = 0
 	second := boot(t, m.successor(), copied)
@@ -233,7 +233,7 @@ func killAt(t *testing.T, spec lrp.Container, n int, early bool) {
 	<-time.After(2 * sweepInterval)
 	synctest.Wait()
 	if started && (len(second.events) == 0 || second.events[len(second.events)-1].Type != lrp.EventExited) {
-		t.Errorf("got %v after %v; want the exit told", second.told, rec)
+		t.Errorf("got %v after %v; want the exit told", second.reported, rec)
 	}
 	second.wantNothing(t)
 }

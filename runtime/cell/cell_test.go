@@ -27,10 +27,10 @@ type daemon struct {
 	m    *machine
 	kill func() // ends Run, waits for it
 
-	mu     sync.Mutex
-	events []lrp.Event
-	told   []string // events and lines, in order
-	checks chan health.Event
+	mu       sync.Mutex
+	events   []lrp.Event
+	reported []string // events and lines, in order
+	checks   chan health.Event
 }
 
 // boot runs a cell on m, in a synctest bubble.
@@ -81,7 +81,7 @@ func (d *daemon) event(e lrp.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.events = append(d.events, e)
-	d.told = append(d.told, strings.TrimSpace(fmt.Sprintf("event %s %s", e.Type, e.Exit.Reason)))
+	d.reported = append(d.reported, strings.TrimSpace(fmt.Sprintf("event %s %s", e.Type, e.Exit.Reason)))
 }
 
 func (d *daemon) log(l lrp.LogLine) {
@@ -91,7 +91,7 @@ func (d *daemon) log(l lrp.LogLine) {
 	if l.Err {
 		stream = "err"
 	}
-	d.told = append(d.told, fmt.Sprintf("%s %s: %s", l.Target.Source, stream, l.Text))
+	d.reported = append(d.reported, fmt.Sprintf("%s %s: %s", l.Target.Source, stream, l.Text))
 }
 
 // check is healthy at once, but for a port check: that says what the test says.
@@ -121,7 +121,7 @@ func (d *daemon) last(t *testing.T) lrp.Event {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.events) == 0 || d.events[len(d.events)-1].Type != lrp.EventExited {
-		t.Fatalf("got %v; want an exit at last", d.told)
+		t.Fatalf("got %v; want an exit at last", d.reported)
 	}
 	return d.events[len(d.events)-1]
 }
@@ -197,7 +197,7 @@ func TestLifeAndCrash(t *testing.T) {
 			"CELL out: Cell C destroying container for instance g1",
 			"CELL out: Cell C successfully destroyed container for instance g1",
 			"event exited APP/PROC/WEB: Exited with status 137 (out of memory)",
-		}, d.told); diff != "" {
+		}, d.reported); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{
@@ -340,8 +340,8 @@ func TestStop(t *testing.T) {
 				if took := last.At.Sub(began); took != tt.took {
 					t.Errorf("got %s; want %s", took, tt.took)
 				}
-				if !strings.Contains(strings.Join(d.told, "\n"), "APP/PROC/WEB out: "+tt.line+"\n") {
-					t.Errorf("got %v; want %q", d.told, tt.line)
+				if !strings.Contains(strings.Join(d.reported, "\n"), "APP/PROC/WEB out: "+tt.line+"\n") {
+					t.Errorf("got %v; want %q", d.reported, tt.line)
 				}
 				d.wantNothing(t)
 			})
@@ -368,7 +368,7 @@ func TestSidecarEndsContainer(t *testing.T) {
 				spec.Action = lrp.Codependent(spec.Action, side())
 				d.Start(spec)
 				synctest.Wait()
-				d.m.beside("g1", 0).end(tt.exit)
+				d.m.sidecar("g1", 0).end(tt.exit)
 				if got := d.last(t).Exit; got.Reason != tt.want || !got.Failed {
 					t.Errorf("got %+v; want %q", got, tt.want)
 				}
@@ -389,8 +389,8 @@ func TestMainEndsSidecars(t *testing.T) {
 		d.Start(spec)
 		synctest.Wait()
 		killed := container.Exit{Code: 137, Signal: 9, Known: true}
-		d.m.beside("g1", 1).end(killed)
-		d.m.beside("g1", 0).end(killed)
+		d.m.sidecar("g1", 1).end(killed)
+		d.m.sidecar("g1", 0).end(killed)
 		synctest.Wait()
 		<-time.After(doubtTime / 2)
 		d.m.end("g1", container.Exit{Code: 4, Known: true})

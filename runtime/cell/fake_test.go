@@ -187,8 +187,8 @@ func (m *machine) Found(id string, pid int, _ uint64) Process {
 	return gone
 }
 
-// beside is a process of a container that is not its first.
-func (m *machine) beside(id string, n int) *fakeProcess {
+// sidecar is a process of a container that is not its first.
+func (m *machine) sidecar(id string, n int) *fakeProcess {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.running[id].sidecars[n]

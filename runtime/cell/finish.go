@@ -13,12 +13,12 @@ import (
 // daemon continues there.
 func (i *instance) finish(ctx context.Context, end ending) {
 	i.trySave(func(r *record) { r.Phase, r.Ready, r.Ending = lrp.PhaseExited, false, &end })
-	i.settle(ctx)
+	i.collectAndTakeDown(ctx)
 }
 
-// settle collects what the container leaves behind, unless that was done, and
+// collectAndTakeDown collects what the container leaves behind, unless that was done, and
 // takes it down.
-func (i *instance) settle(ctx context.Context) {
+func (i *instance) collectAndTakeDown(ctx context.Context) {
 	if rec := i.record(); i.spec.Kind == lrp.KindTask && !rec.Collected {
 		result, err := i.collect(*rec.Ending)
 		i.trySave(func(r *record) {
@@ -37,7 +37,7 @@ func (i *instance) settle(ctx context.Context) {
 		i.logf("Cell %s successfully destroyed container for instance %s", i.cellID(), i.guid())
 	}
 	i.reportEnd()
-	i.trySave(func(r *record) { r.Told = true })
+	i.trySave(func(r *record) { r.Reported = true })
 	i.cell.discarded(ctx, i.guid(), err)
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // instance is one container that the cell has. One goroutine lives its life;
-// what others ask of it is behind mu, and the wish to stop it is halt.
+// what others ask of it is behind mu, and halt is the request to stop it.
 type instance struct {
 	cell        *Cell
 	spec        lrp.Container // stripped

@@ -352,7 +352,7 @@ func testRealAdoptedExits(t *testing.T, kind container.Kind) {
 }
 
 func adoptExits(t *testing.T, w world) {
-	beside := lrp.Serial(do("exit", "0").Action(), do("term").Action()) // an idle process
+	idle := lrp.Serial(do("exit", "0").Action(), do("term").Action())
 	crash := w.instance("crash", "sleep", "1h")
 	tests := []struct {
 		spec lrp.Container
@@ -361,7 +361,7 @@ func adoptExits(t *testing.T, w world) {
 		want lrp.Exit
 	}{
 		{realTask(w, "task", do("term").Action()), "action", syscall.SIGTERM, lrp.Exit{}},
-		{realTask(w, "beside", beside), "action.1", syscall.SIGTERM, lrp.Exit{}},
+		{realTask(w, "beside", idle), "action.1", syscall.SIGTERM, lrp.Exit{}},
 		{realTask(w, "killed", do("term").Action()), "action", syscall.SIGKILL, lrp.Exit{Code: 137, Failed: true, Reason: "TASK: Exited with status 137"}},
 		{crash, "action", syscall.SIGTERM, lrp.Exit{Code: 143, Failed: true, Reason: "APP/PROC/WEB: Exited with status 143"}},
 	}

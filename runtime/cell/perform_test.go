@@ -127,9 +127,9 @@ func TestEmitProgress(t *testing.T) {
 			synctest.Wait()
 			d.m.finish(t, "t1", "a", code(exit))
 			d.last(t)
-			told := strings.Join(d.told, "\n")
-			if !strings.Contains(told, "P out: begins\n") || !strings.Contains(told, want+"\n") {
-				t.Errorf("got %s; want %q", told, want)
+			reported := strings.Join(d.reported, "\n")
+			if !strings.Contains(reported, "P out: begins\n") || !strings.Contains(reported, want+"\n") {
+				t.Errorf("got %s; want %q", reported, want)
 			}
 		})
 	}

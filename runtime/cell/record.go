@@ -43,7 +43,7 @@ type record struct {
 	Stopped        bool                   // Stop was called
 	Ending         *ending                // once the program has ended
 	Collected      bool                   // the result was read
-	Told           bool                   // the end was reported: only clearing away is left
+	Reported       bool                   `json:"Told"` // the end was reported: only clearing away is left
 	Result         []byte
 	Outputs        []lrp.Blob
 }

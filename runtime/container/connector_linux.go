@@ -62,7 +62,7 @@ func (c *connector) open(pid int, ticks uint64) (*process, error) {
 	}
 	p.blind = c.blind
 	if c.socket != nil {
-		p.told = make(chan Exit, 1)
+		p.connector = make(chan Exit, 1)
 		p.forget = func() { c.release(p) }
 		c.held[pid] = append(c.held[pid], p)
 	}
@@ -145,7 +145,7 @@ func (c *connector) deliver(pid int, x Exit) {
 			continue
 		}
 		select {
-		case p.told <- x:
+		case p.connector <- x:
 		default: // told by another thread
 		}
 	}

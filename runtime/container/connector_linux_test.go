@@ -87,7 +87,7 @@ func TestConnectorTellsExits(t *testing.T) {
 				if got != tt.want || err != nil {
 					t.Fatalf("got %+v, %v; want %+v", got, err, tt.want)
 				}
-				if p.told == nil {
+				if p.connector == nil {
 					t.Error("got the exit by other ways than the connector")
 				}
 			}

@@ -92,8 +92,8 @@ func emptyNetNS(t *testing.T) string {
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd())
 }
 
-// settled is the status of a Go program whose runtime has set up its signals and waits.
-var settled = regexp.MustCompile(`(?s)State:\tS .*SigBlk:\t0+\n.*SigCgt:\tf`)
+// idle is the status of a Go program whose runtime has set up its signals and waits.
+var idle = regexp.MustCompile(`(?s)State:\tS .*SigBlk:\t0+\n.*SigCgt:\tf`)
 
 // view starts a container, and returns what is to be seen of it without what differs between any two.
 func (b *bench) view(t *testing.T, spec Spec) map[string]string {
@@ -113,7 +113,7 @@ func (b *bench) view(t *testing.T, spec Spec) map[string]string {
 			dir := "/proc/" + strconv.Itoa(pid)
 			name, _ := os.ReadFile(dir + "/comm")
 			status, _ := os.ReadFile(dir + "/status")
-			if app = pid; pid != s.PID && string(name) == "probe\n" && settled.Match(status) {
+			if app = pid; pid != s.PID && string(name) == "probe\n" && idle.Match(status) {
 				return ""
 			}
 		}

@@ -32,10 +32,10 @@ type process struct {
 	done  chan struct{} // closed when exit is set, for which somebody must have reaped it as a rule
 	exit  Exit          // without OOM
 
-	corpse Exit      // what was to be seen before it was reaped
-	blind  bool      // its pidfd is not asked
-	told   chan Exit // by the connector; nil where it does not tell
-	forget func()    // nil, or called when done
+	corpse    Exit      // what was to be seen before it was reaped
+	blind     bool      // its pidfd is not asked
+	connector chan Exit // exits that the connector reports; nil without it
+	forget    func()    // nil, or called when done
 }
 
 // openProcess holds the process pid that started at ticks since boot, or at any
@@ -165,13 +165,13 @@ func (p *process) watch() {
 
 // otherExit returns the exit from sources other than the pidfd.
 func (p *process) otherExit() Exit {
-	if p.told == nil {
+	if p.connector == nil {
 		return p.corpse
 	}
 	late := time.NewTimer(connectorTimeout)
 	defer late.Stop()
 	select {
-	case x := <-p.told:
+	case x := <-p.connector:
 		return x
 	case <-late.C:
 		return p.corpse

@@ -26,8 +26,8 @@ func ownAddress(t *testing.T) netip.Addr {
 
 func TestGuard(t *testing.T) {
 	containers := netip.MustParsePrefix("10.251.0.0/16")
-	doors := func(at netip.AddrPort) bool { return at.Port() == 443 }
-	strict, local := Guard{Containers: containers, Listeners: doors}, Guard{Local: true, Containers: containers}
+	listeners := func(at netip.AddrPort) bool { return at.Port() == 443 }
+	strict, local := Guard{Containers: containers, Listeners: listeners}, Guard{Local: true, Containers: containers}
 	for _, c := range []struct {
 		to            string
 		strict, local bool

@@ -30,8 +30,8 @@ type Panic struct {
 // Error omits the stack, which Watch's function gets.
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// told is the process's one record of panics, as is what Go prints of one.
-var told = struct {
+// panics counts the panics of the process.
+var panics = struct {
 	mu     sync.Mutex
 	watch  func(*Panic)
 	counts map[string]uint64
@@ -40,25 +40,25 @@ var told = struct {
 // Watch calls f with each panic from now on, in the goroutine that panicked.
 // Before, panics are written to standard error.
 func Watch(f func(*Panic)) {
-	told.mu.Lock()
-	defer told.mu.Unlock()
-	told.watch = f
+	panics.mu.Lock()
+	defer panics.mu.Unlock()
+	panics.watch = f
 }
 
 // Counts returns the number of panics in each part.
 func Counts() map[string]uint64 {
-	told.mu.Lock()
-	defer told.mu.Unlock()
-	return maps.Clone(told.counts)
+	panics.mu.Lock()
+	defer panics.mu.Unlock()
+	return maps.Clone(panics.counts)
 }
 
 // report reports a panic that was recovered with value.
 func report(part string, value any) *Panic {
 	p := &Panic{Part: part, Value: value, Stack: debug.Stack()}
-	told.mu.Lock()
-	told.counts[part]++
-	watch := told.watch
-	told.mu.Unlock()
+	panics.mu.Lock()
+	panics.counts[part]++
+	watch := panics.watch
+	panics.mu.Unlock()
 	watch(p)
 	return p
 }

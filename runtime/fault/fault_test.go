@@ -16,7 +16,7 @@ import (
 // watched are the panics that f makes.
 func watched(t *testing.T, f func()) (all []*Panic) {
 	t.Helper()
-	before := told.watch
+	before := panics.watch
 	defer Watch(before)
 	var mu sync.Mutex
 	Watch(func(p *Panic) {
@@ -110,7 +110,7 @@ func TestLoopEndsWithItsContext(t *testing.T) {
 }
 
 func TestHandlerBreaksOffAndServesOthers(t *testing.T) {
-	var told []*Panic
+	var panics []*Panic
 	srv := httptest.NewServer(Handler("part", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/panic":
@@ -121,7 +121,7 @@ func TestHandlerBreaksOffAndServesOthers(t *testing.T) {
 		}
 	})))
 	defer srv.Close()
-	told = watched(t, func() {
+	panics = watched(t, func() {
 		for _, path := range []string{"/panic", "/abort"} {
 			if resp, err := http.Get(srv.URL + path); err == nil {
 				resp.Body.Close()
@@ -133,7 +133,7 @@ func TestHandlerBreaksOffAndServesOthers(t *testing.T) {
 			t.Errorf("got %v, %v; want the next request served", resp, err)
 		}
 	})
-	if len(told) != 1 {
-		t.Errorf("got %d panics told; want 1", len(told))
+	if len(panics) != 1 {
+		t.Errorf("got %d panics told; want 1", len(panics))
 	}
 }

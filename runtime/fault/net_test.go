@@ -59,7 +59,7 @@ func TestServerOutlivesItsConnections(t *testing.T) {
 		<-r.Context().Done() // the read beside the handler has failed
 		_, _ = io.WriteString(w, "fine")
 	}), ConnState: func(net.Conn, http.ConnState) { crash() }, ConnContext: func(context.Context, net.Conn) context.Context { crash(); return nil }}
-	told := Counts()["part"]
+	reported := Counts()["part"]
 	watched(t, func() {
 		Hooks("part", srv)
 		served := make(chan error, 1)
@@ -83,7 +83,7 @@ func TestServerOutlivesItsConnections(t *testing.T) {
 			t.Errorf("got %v; want the server closed", err)
 		}
 	})
-	if got := Counts()["part"] - told; got < 7 { // one of Accept, two of reads, and those of hooks
+	if got := Counts()["part"] - reported; got < 7 { // one of Accept, two of reads, and those of hooks
 		t.Errorf("%d panics were reported", got)
 	}
 }

@@ -58,7 +58,7 @@ func finalizeGo(s *stage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w, err := s.goWish()
+	w, err := s.goRequirement()
 	if err != nil {
 		return "", err
 	}
@@ -87,14 +87,14 @@ func finalizeGo(s *stage) (string, error) {
 // goLine is the least version of Go that a go.mod accepts.
 var goLine = regexp.MustCompile(`(?m)^go\s+([0-9.]+)`)
 
-// goWish reads go.mod. An old Go would compile the app and fail on what it does not know; GOTOOLCHAIN lets Go get the version itself.
-func (s *stage) goWish() (wish, error) {
+// goRequirement reads go.mod. An old Go would compile the app and fail on what it does not know; GOTOOLCHAIN lets Go get the version itself.
+func (s *stage) goRequirement() (requirement, error) {
 	text, err := s.readAppFile("go.mod")
 	m := goLine.FindSubmatch(text)
 	if toolchain := os.Getenv("GOTOOLCHAIN"); err != nil || m == nil || toolchain != "" && toolchain != "local" {
-		return wish{}, err
+		return requirement{}, err
 	}
-	return wish{from: "go.mod", constraint: ">=" + string(m[1])}, nil
+	return requirement{from: "go.mod", constraint: ">=" + string(m[1])}, nil
 }
 
 // goEnvironment makes the build static, offline where it can be, and its

@@ -32,7 +32,7 @@ func supplyNodeJS(s *stage) error {
 	if err != nil {
 		return err
 	}
-	w, err := s.nodeWish(p)
+	w, err := s.nodeRequirement(p)
 	if err != nil {
 		return err
 	}
@@ -56,22 +56,22 @@ func supplyNodeJS(s *stage) error {
 	return s.profileScript("nodejs", lines...)
 }
 
-// nodeWish reads engines.node of package.json, else .nvmrc and .node-version.
-func (s *stage) nodeWish(p packageJSON) (wish, error) {
+// nodeRequirement reads engines.node of package.json, else .nvmrc and .node-version.
+func (s *stage) nodeRequirement(p packageJSON) (requirement, error) {
 	if want, ok := p.Engines["node"].(string); ok {
-		return wish{from: "engines.node of package.json", constraint: want, digits: 1}, nil
+		return requirement{from: "engines.node of package.json", constraint: want, digits: 1}, nil
 	}
 	for _, name := range []string{".nvmrc", ".node-version"} {
 		text, err := s.readAppFile(name)
 		if err != nil {
-			return wish{}, err
+			return requirement{}, err
 		}
 		// A name of a line, as lts/iron, is any version's.
 		if want := strings.TrimSpace(string(text)); len(numbers(trimV(want))) > 0 {
-			return wish{from: name, constraint: want, digits: 1}, nil
+			return requirement{from: name, constraint: want, digits: 1}, nil
 		}
 	}
-	return wish{}, nil
+	return requirement{}, nil
 }
 
 // linkNode puts a Node.js that is not the first in the search path there.

@@ -35,7 +35,7 @@ func supplyPython(s *stage) error {
 	if err != nil {
 		return err
 	}
-	w, err := s.pythonWish()
+	w, err := s.pythonRequirement()
 	if err != nil {
 		return err
 	}
@@ -84,20 +84,20 @@ func (p pythonApp) link() error {
 	return nil
 }
 
-// pythonWish reads runtime.txt (`python-3.11.x`), else .python-version (`3.11`).
-func (s *stage) pythonWish() (wish, error) {
+// pythonRequirement reads runtime.txt (`python-3.11.x`), else .python-version (`3.11`).
+func (s *stage) pythonRequirement() (requirement, error) {
 	for _, name := range []string{"runtime.txt", ".python-version"} {
 		text, err := s.readAppFile(name)
 		if err != nil {
-			return wish{}, err
+			return requirement{}, err
 		}
 		for line := range strings.Lines(string(text)) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-				return wish{from: name, constraint: strings.TrimPrefix(line, "python-"), digits: 2}, nil
+				return requirement{from: name, constraint: strings.TrimPrefix(line, "python-"), digits: 2}, nil
 			}
 		}
 	}
-	return wish{}, nil
+	return requirement{}, nil
 }
 
 // install installs into the dependency directory: requirements.txt, or

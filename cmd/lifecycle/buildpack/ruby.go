@@ -19,7 +19,7 @@ func supplyRuby(s *stage) error {
 	if err != nil {
 		return err
 	}
-	w, err := s.rubyWish()
+	w, err := s.rubyRequirement()
 	if err != nil {
 		return err
 	}
@@ -45,11 +45,11 @@ var (
 	quotedArg = regexp.MustCompile(`["']([^"']+)["']`)
 )
 
-// rubyWish reads the line `ruby "~> 3.1"` of the Gemfile, else .ruby-version.
-func (s *stage) rubyWish() (wish, error) {
+// rubyRequirement reads the line `ruby "~> 3.1"` of the Gemfile, else .ruby-version.
+func (s *stage) rubyRequirement() (requirement, error) {
 	text, err := s.readAppFile("Gemfile")
 	if err != nil {
-		return wish{}, err
+		return requirement{}, err
 	}
 	if m := rubyLine.FindSubmatch(text); m != nil {
 		var all []string
@@ -58,12 +58,12 @@ func (s *stage) rubyWish() (wish, error) {
 		for _, q := range quotedArg.FindAllStringSubmatch(line, -1) {
 			all = append(all, strings.TrimPrefix(q[1], "ruby-"))
 		}
-		return wish{from: "the Gemfile", constraint: strings.Join(all, ", ")}, nil
+		return requirement{from: "the Gemfile", constraint: strings.Join(all, ", ")}, nil
 	}
 	if text, err = s.readAppFile(".ruby-version"); err != nil {
-		return wish{}, err
+		return requirement{}, err
 	}
-	return wish{from: ".ruby-version", constraint: strings.TrimPrefix(strings.TrimSpace(string(text)), "ruby-"), digits: 2}, nil
+	return requirement{from: ".ruby-version", constraint: strings.TrimPrefix(strings.TrimSpace(string(text)), "ruby-"), digits: 2}, nil
 }
 
 // bundleEnvironment is Bundler's configuration, by variables so that the

@@ -34,7 +34,7 @@ func (c *copier) takeAll(target string, into bool) error {
 		if err != nil {
 			return err
 		}
-		if told, err := c.told(line); told {
+		if failed, err := c.peerFailed(line); failed {
 			if err != nil {
 				return err
 			}
@@ -65,9 +65,9 @@ func (c *copier) takeAll(target string, into bool) error {
 	}
 }
 
-// told takes what the other end says of a file that it cannot send, for which
-// it wants no answer. The error is that it gives up.
-func (c *copier) told(line string) (told bool, err error) {
+// peerFailed takes the message of the other end about a file that it cannot send,
+// which gets no answer. The error is that it gives up.
+func (c *copier) peerFailed(line string) (ok bool, err error) {
 	if line == "" || line[0] != warning && line[0] != fatal {
 		return false, nil
 	}

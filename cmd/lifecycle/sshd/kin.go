@@ -96,13 +96,13 @@ func (k *kin) end() {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	start := time.Now()
-	for told := false; time.Since(start) < grace+patience; told = true {
+	for signalled := false; time.Since(start) < grace+patience; signalled = true {
 		running := descendants(processes())
 		for _, pid := range running {
 			switch {
 			case time.Since(start) > grace:
 				_ = unix.Kill(pid, unix.SIGKILL)
-			case !told:
+			case !signalled:
 				_ = unix.Kill(pid, unix.SIGHUP)
 				_ = unix.Kill(pid, unix.SIGCONT)
 			}

@@ -11,8 +11,8 @@ import (
 	"cupola/runtime/contract"
 )
 
-// wish is the version that an app asks for.
-type wish struct {
+// requirement is the version that an app asks for.
+type requirement struct {
 	from       string // the file that asks
 	constraint string // as satisfies reads it; "" accepts every version
 	// digits is how many numbers of a version that is given in full must be the same: a stack has one patch release of each, with the
@@ -28,16 +28,16 @@ var (
 	anyVersion  = regexp.MustCompile(`\d+(\.\d+)+`)
 )
 
-// accepts reports whether the wish is met, and whether only nearly: by another patch release.
-func (w wish) accepts(version string) (ok, nearly bool) {
-	if w.constraint == "" || satisfies(version, w.constraint) {
+// accepts reports whether a version meets the requirement, and whether only nearly: by another patch release.
+func (r requirement) accepts(version string) (ok, nearly bool) {
+	if r.constraint == "" || satisfies(version, r.constraint) {
 		return true, false
 	}
-	if w.digits == 0 || !fullVersion.MatchString(w.constraint) {
+	if r.digits == 0 || !fullVersion.MatchString(r.constraint) {
 		return false, false
 	}
-	have, want := numbers(version), numbers(trimV(w.constraint))
-	ok = len(have) >= w.digits && slices.Equal(have[:w.digits], want[:w.digits])
+	have, want := numbers(version), numbers(trimV(r.constraint))
+	ok = len(have) >= r.digits && slices.Equal(have[:r.digits], want[:r.digits])
 	return ok, ok
 }
 
@@ -59,8 +59,8 @@ func elsewhere(toolchain string, accepts func(version string) bool) string {
 	return ""
 }
 
-// choose returns the first program that meets the wish. what is the language's name.
-func (s *stage) choose(what string, w wish, all []installed) (installed, error) {
+// choose returns the first program that meets the requirement. what is the language's name.
+func (s *stage) choose(what string, w requirement, all []installed) (installed, error) {
 	var versions []string
 	for _, p := range all {
 		ok, nearly := w.accepts(p.version)

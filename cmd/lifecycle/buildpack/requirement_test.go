@@ -7,21 +7,21 @@ import (
 	"testing"
 )
 
-func TestWishes(t *testing.T) {
+func TestRequirements(t *testing.T) {
 	t.Setenv("GOTOOLCHAIN", "")
-	python := func(s *stage) (wish, error) { return s.pythonWish() }
-	node := func(s *stage) (wish, error) {
+	python := func(s *stage) (requirement, error) { return s.pythonRequirement() }
+	node := func(s *stage) (requirement, error) {
 		p, err := s.readPackage()
 		if err != nil {
-			return wish{}, err
+			return requirement{}, err
 		}
-		return s.nodeWish(p)
+		return s.nodeRequirement(p)
 	}
-	ruby := func(s *stage) (wish, error) { return s.rubyWish() }
-	golang := func(s *stage) (wish, error) { return s.goWish() }
+	ruby := func(s *stage) (requirement, error) { return s.rubyRequirement() }
+	golang := func(s *stage) (requirement, error) { return s.goRequirement() }
 	tests := []struct {
 		name       string
-		read       func(*stage) (wish, error)
+		read       func(*stage) (requirement, error)
 		files      map[string]string
 		yes, no    string // versions
 		constraint string
@@ -63,19 +63,19 @@ func TestChoose(t *testing.T) {
 	s := &stage{log: &log, app: dir}
 	all := s.findAll(filepath.Join(dir, "go"), "version", filepath.Join(dir, "go*"))
 	for constraint, want := range map[string]string{"": "1.19.8", ">=1.20": "1.23.1", "1.21": "1.21"} {
-		if got, err := s.choose("Go", wish{constraint: constraint}, all); err != nil || got.version != want {
+		if got, err := s.choose("Go", requirement{constraint: constraint}, all); err != nil || got.version != want {
 			t.Errorf("%q: got %v, %v; want %s", constraint, got, err, want)
 		}
 	}
-	_, err := s.choose("Go", wish{from: "go.mod", constraint: ">=1.30"}, all)
+	_, err := s.choose("Go", requirement{from: "go.mod", constraint: ">=1.30"}, all)
 	if want := "go.mod asks for Go >=1.30, which stack 'mine' does not have. Available versions: [1.19.8 1.23.1 1.21]"; err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
 	}
-	_, err = s.choose("Go", wish{from: "go.mod", constraint: ">=1.24"}, all)
+	_, err = s.choose("Go", requirement{from: "go.mod", constraint: ">=1.24"}, all)
 	if want := "Available versions: [1.19.8 1.23.1 1.21]. Push with -s debian13, which has 1.24.4 (if cf stacks does not list it: sudo cupola stack build debian13 --with go)"; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v; want %s", err, want)
 	}
-	if got, err := s.choose("Go", wish{from: "go.mod", constraint: "1.23.9", digits: 2}, all); err != nil || got.version != "1.23.1" || !strings.Contains(log.String(), "go.mod asks for Go 1.23.9; stack 'mine' has 1.23.1, which is used.") {
+	if got, err := s.choose("Go", requirement{from: "go.mod", constraint: "1.23.9", digits: 2}, all); err != nil || got.version != "1.23.1" || !strings.Contains(log.String(), "go.mod asks for Go 1.23.9; stack 'mine' has 1.23.1, which is used.") {
 		t.Errorf("got %v, %v, %q; want the nearest and a warning", got, err, log.String())
 	}
 }
