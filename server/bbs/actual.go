@@ -62,7 +62,7 @@ func (s *Server) retireActual(ctx context.Context, r *bbspb.RetireActualLRPReque
 	if err := model.ValidateKey(r.Key); err != nil {
 		return nil, err
 	}
-	defer s.Look()
+	defer s.Wake()
 	return &bbspb.LifecycleResponse{}, s.Store.Write(ctx, func(tx *store.Tx) error {
 		ok, err := store.ActualLRPs.Retire(tx, lrp.Key{ProcessGUID: r.Key.ProcessGuid, Index: int(r.Key.Index)})
 		if err == nil && !ok {

@@ -23,7 +23,7 @@ func BenchmarkList(b *testing.B) {
 	defer s.Close()
 	ctx := context.Background()
 	server := New(Config{Store: s, Rows: bbsrows.New(), Apps: func(*store.Tx) ([]desire.App, error) { return nil, nil },
-		Cells: func() []lrp.Cell { return nil }, Look: func() {}})
+		Cells: func() []lrp.Cell { return nil }, Wake: func() {}})
 	for i := range 2000 {
 		if _, err := server.desire(ctx, &bbspb.DesireLRPRequest{DesiredLrp: plain(fmt.Sprint("p-", i), 1)}); err != nil {
 			b.Fatal(err)

@@ -83,7 +83,7 @@ func newStillWorld(t *testing.T) *world {
 		Containers: func(string) []lrp.ContainerStatus { return w.containers },
 		Tasks:      func(*store.Tx) (map[string]lrp.RunInfo, error) { return w.running, nil },
 		Address:    func() string { return strings.TrimPrefix(w.url, "https://") },
-		Look:       func() { w.looks <- struct{}{} },
+		Wake:       func() { w.looks <- struct{}{} },
 	})
 	w.files, err = makeFiles(t.TempDir(), []string{"localhost", "127.0.0.1"})
 	if err != nil {
@@ -210,14 +210,14 @@ func (w *world) swap(guid string, index int, crash bool, change func(*lrp.Actual
 	})
 }
 
-// told is an event as a client reads it.
-type told struct {
+// received is an event as a client reads it.
+type received struct {
 	id, name string
 	data     []byte
 }
 
 // listen reads a stream in the background.
-func (w *world) listen(method, path string, req proto.Message) <-chan told {
+func (w *world) listen(method, path string, req proto.Message) <-chan received {
 	w.t.Helper()
 	body, err := proto.Marshal(req)
 	if err != nil {
@@ -236,11 +236,11 @@ func (w *world) listen(method, path string, req proto.Message) <-chan told {
 	if got := res.Header.Get("Content-Type"); got != "text/event-stream; charset=utf-8" {
 		w.t.Fatalf("%s: got content type %q", path, got)
 	}
-	events := make(chan told, 2000)
+	events := make(chan received, 2000)
 	go func() {
 		defer res.Body.Close()
 		defer close(events)
-		var e told
+		var e received
 		lines := bufio.NewScanner(res.Body)
 		for lines.Scan() {
 			key, value, _ := strings.Cut(lines.Text(), ": ")
@@ -253,7 +253,7 @@ func (w *world) listen(method, path string, req proto.Message) <-chan told {
 				e.data, _ = base64.StdEncoding.DecodeString(value)
 			case "":
 				events <- e
-				e = told{}
+				e = received{}
 			}
 		}
 	}()
@@ -261,7 +261,7 @@ func (w *world) listen(method, path string, req proto.Message) <-chan told {
 }
 
 // next waits for an event.
-func next(t *testing.T, events <-chan told) told {
+func next(t *testing.T, events <-chan received) received {
 	t.Helper()
 	select {
 	case e, ok := <-events:
@@ -272,13 +272,13 @@ func next(t *testing.T, events <-chan told) told {
 	case <-time.After(time.Minute):
 		t.Fatal("no event after a minute")
 	}
-	return told{}
+	return received{}
 }
 
 // names waits for as many events as there are names.
-func names(t *testing.T, events <-chan told, want ...string) []told {
+func names(t *testing.T, events <-chan received, want ...string) []received {
 	t.Helper()
-	var got []told
+	var got []received
 	for i, name := range want {
 		e := next(t, events)
 		if e.name != name {
@@ -289,7 +289,7 @@ func names(t *testing.T, events <-chan told, want ...string) []told {
 	return got
 }
 
-func into[M any, P message[M]](t *testing.T, e told) P {
+func into[M any, P message[M]](t *testing.T, e received) P {
 	t.Helper()
 	m := P(new(M))
 	if err := proto.Unmarshal(e.data, m); err != nil {

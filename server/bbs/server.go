@@ -31,7 +31,7 @@ type Config struct {
 	Tasks func(*store.Tx) (map[string]lrp.RunInfo, error)
 	// Address is the address of the API, host:port.
 	Address func() string
-	Look    func() // has the loop look at the rows
+	Wake    func() // wakes the scheduler
 	Log     *slog.Logger
 }
 

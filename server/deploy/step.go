@@ -205,7 +205,7 @@ func (s *step) cancel() {
 	}
 	s.resize(prior, s.Deployment.OriginalInstances)
 	n := s.Web[prior].count()
-	if s.App.State == cf.Started && n.routable == 0 && s.Web[prior].hopes() && s.Web[s.new].count().routable > 0 {
+	if s.App.State == cf.Started && n.routable == 0 && s.Web[prior].mayBecomeRoutable() && s.Web[s.new].count().routable > 0 {
 		return
 	}
 	for i := range s.Web {
@@ -217,9 +217,9 @@ func (s *step) cancel() {
 	s.Deployment.Become(cf.Canceled, string(cf.Canceled), s.Now)
 }
 
-// hopes tells whether an instance may come to be routable without more ado: one
-// that has neither crashed too often nor found no place.
-func (w webProcess) hopes() bool {
+// mayBecomeRoutable reports whether an instance can still become routable by itself:
+// it has not crashed too often, and has a cell.
+func (w webProcess) mayBecomeRoutable() bool {
 	hopeless := 0
 	for _, a := range w.Actuals {
 		if a.Index < w.Instances && (a.State == lrp.Crashed || a.State == lrp.Unclaimed && a.PlacementError != "") {

@@ -9,7 +9,7 @@ import (
 
 func newBBS(l *loops.Loops) *bbs.Server {
 	x := l.Executor
-	return bbs.New(bbs.Config{Store: x.Store, Rows: l.Desired, Look: l.Reconcile.Look, Log: x.Log,
+	return bbs.New(bbs.Config{Store: x.Store, Rows: l.Desired, Wake: l.Reconcile.Wake, Log: x.Log,
 		Apps: l.Reconcile.Apps,
 		Cells: func() (all []lrp.Cell) {
 			for _, p := range x.Cells() {

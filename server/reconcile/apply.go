@@ -17,8 +17,8 @@ import (
 // effect is a call of a cell, or what else is done once the rows are committed.
 type effect func(context.Context, Cell)
 
-// told is an effect and the cell that it is for; "" for none.
-type told struct {
+// cellEffect is an effect and the cell that it is for; "" for none.
+type cellEffect struct {
 	cellID string
 	effect effect
 }
@@ -26,15 +26,15 @@ type told struct {
 // commit writes the actions in one transaction and returns the
 // effects on cells. It skips an action whose row has changed since the plan read
 // it, and a Stop of an instance that is desired again: the change wakes the loop.
-func (l *Loop) commit(tx *store.Tx, actions []Action) ([]told, error) {
-	var list []told
+func (l *Loop) commit(tx *store.Tx, actions []Action) ([]cellEffect, error) {
+	var list []cellEffect
 	for _, a := range l.amendToNow(actions, tx.Now) {
 		cellID, e, err := l.apply(tx, a)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a, err)
 		}
 		if e != nil {
-			list = append(list, told{cellID, e})
+			list = append(list, cellEffect{cellID, e})
 		}
 	}
 	return list, nil
@@ -283,7 +283,7 @@ func (l *Loop) applyTask(tx *store.Tx, a Action) ([]lrp.LogLine, error) {
 		if !ok {
 			return nil, err
 		}
-		return l.settle(tx, *a.Task, outcome{failed: true, reason: a.Reason, fault: a.Fault, lost: a.Reason == reasonLost})
+		return l.recordOutcome(tx, *a.Task, outcome{failed: true, reason: a.Reason, fault: a.Fault, lost: a.Reason == reasonLost})
 	}
 	if a.Op == ReuseTask {
 		return l.reuse(tx, a)

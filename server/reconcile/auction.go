@@ -239,7 +239,7 @@ func (a *auction) choose(p *placement) (best *offer, waits bool, reason string) 
 		}
 		return best, waits, reason
 	}
-	of.settle(cl)
+	of.update(cl)
 	if o := cl.now.best(n, of); o != nil {
 		return o, false, ""
 	}
@@ -283,8 +283,8 @@ func (s *spread) add(o *offer) {
 	}
 }
 
-// settle brings floor up to date with the cells of a class.
-func (s *spread) settle(cl *class) {
+// update brings floor up to date with the cells of a class.
+func (s *spread) update(cl *class) {
 	if s == nil || s.at > 0 && s.of == cl {
 		return
 	}

@@ -21,9 +21,8 @@ func changeBBSTask(tx *store.Tx, t lrp.Task, change func(*store.BBSTask)) error 
 	return store.BBSTasks.Change(tx, row, change)
 }
 
-// settleBBSTask completes a task of the BBS. What becomes of it then is the
-// BBS' business.
-func settleBBSTask(tx *store.Tx, t lrp.Task, o outcome) error {
+// recordBBSTask completes a task of the BBS.
+func recordBBSTask(tx *store.Tx, t lrp.Task, o outcome) error {
 	return changeBBSTask(tx, t, func(row *store.BBSTask) {
 		row.State, row.CellID, row.FirstCompletedAt = lrp.TaskCompleted, "", tx.Now
 		row.Failed, row.FailureReason = o.failed || o.fault != "", lrp.Truncate(o.reason+o.fault)

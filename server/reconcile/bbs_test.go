@@ -18,7 +18,7 @@ import (
 )
 
 // desire has the rows say what a client of the BBS asked for.
-func (h *house) desire(d *bbspb.DesiredLRP) {
+func (h *harness) desire(d *bbspb.DesiredLRP) {
 	h.t.Helper()
 	h.write(func(tx *store.Tx) error {
 		row := &store.BBSDesired{ProcessGUID: d.ProcessGuid, Domain: d.Domain, Instances: int(d.Instances)}
@@ -34,7 +34,7 @@ func bbsLRP(instances int32) *bbspb.DesiredLRP {
 		Action: &bbspb.Action{Run: &bbspb.Run{Path: "/bin/true", User: "vcap"}}, MetricTags: map[string]*bbspb.MetricTagValue{"a": {Static: "b"}}}
 }
 
-func (h *house) fresh(domain string, until time.Time) {
+func (h *harness) fresh(domain string, until time.Time) {
 	h.t.Helper()
 	h.write(func(tx *store.Tx) error {
 		return store.BBSDomains.Put(tx, &store.BBSDomain{Name: domain, ExpiresAt: until})
@@ -44,7 +44,7 @@ func (h *house) fresh(domain string, until time.Time) {
 // TestABBSCrashLoopFollowsDiegosTable is Diego's table for an LRP of the BBS,
 // to the last crash after which it is not started again.
 func TestABBSCrashLoopFollowsDiegosTable(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.desire(bbsLRP(1))
 		for count := 1; ; count++ {
 			if count == 9 { // the same until 200
@@ -57,7 +57,7 @@ func TestABBSCrashLoopFollowsDiegosTable(t *testing.T) {
 				})
 			}
 			h.cell.crash(h.cell.guids(lrp.PhaseCreating)[0], strings.Repeat("x", 2000))
-			h.settle()
+			h.wait()
 			if got := h.actuals()[0]; got.CrashCount != count || len(got.CrashReason) != 1024 || !strings.HasSuffix(got.CrashReason, "(truncated)") {
 				t.Fatalf("crash %d: got %d, a reason of %d", count, got.CrashCount, len(got.CrashReason))
 			}
@@ -83,7 +83,7 @@ func TestABBSCrashLoopFollowsDiegosTable(t *testing.T) {
 // TestOnlyFreshDomainsLoseWhatIsNotDesired wants an instance of which no row
 // says any longer that it is desired to go on until its domain is fresh.
 func TestOnlyFreshDomainsLoseWhatIsNotDesired(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.desire(bbsLRP(2))
 		h.runAll()
 		h.fresh("tests", time.Now().Add(time.Minute))
@@ -115,14 +115,14 @@ func TestABBSTask(t *testing.T) {
 		{"too long a result", lrp.Event{Result: long}, store.BBSTask{Failed: true, FailureReason: "failed to fetch result"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			inHouse(t, func(t *testing.T, h *house) {
+			withHarness(t, func(t *testing.T, h *harness) {
 				h.task()
 				guid := h.cell.guids(lrp.PhaseCreating)[0]
 				if got := get(h, store.BBSTasks.Table, "t"); got.State != lrp.TaskRunning || got.CellID != "cell-1" || got.RunGUID != guid {
 					t.Errorf("got %+v", got)
 				}
 				h.cell.exit(guid, c.event)
-				h.settle()
+				h.wait()
 				got := get(h, store.BBSTasks.Table, "t")
 				if got.State != lrp.TaskCompleted || got.CellID != "" || got.Failed != c.want.Failed || got.FailureReason != c.want.FailureReason ||
 					string(got.Result) != string(c.want.Result) || !got.FirstCompletedAt.Equal(time.Now()) {
@@ -133,7 +133,7 @@ func TestABBSTask(t *testing.T) {
 	}
 }
 
-func (h *house) task() {
+func (h *harness) task() {
 	h.t.Helper()
 	definition, err := proto.Marshal(&bbspb.TaskDefinition{RootFs: "preloaded:minifs", MemoryMb: 64, Action: bbsLRP(0).Action})
 	if err != nil {
@@ -146,7 +146,7 @@ func (h *house) task() {
 
 // TestABBSTaskIsRejectedThreeTimes and then failed, with the reason.
 func TestABBSTaskIsRejectedThreeTimes(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.cell.presence.RootFSes = nil
 		h.task()
 		const reason = "found no compatible cell for required rootfs"
@@ -164,7 +164,7 @@ func TestABBSTaskIsRejectedThreeTimes(t *testing.T) {
 
 // TestACancelledBBSTaskIsStopped when its row says that it is not wanted.
 func TestACancelledBBSTaskIsStopped(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.task()
 		h.write(func(tx *store.Tx) error {
 			row, err := store.BBSTasks.Get(tx, "t")
@@ -188,7 +188,7 @@ func TestACancelledBBSTaskIsStopped(t *testing.T) {
 // TestAnImageOfTheBBSIsPulledFirst wants nothing to be placed before the image
 // is there, and what runs to name its digest and have its environment.
 func TestAnImageOfTheBBSIsPulledFirst(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		arrived := make(chan error)
 		h.pull = func(p ImagePull) (Image, error) {
 			if p.Reference != "docker:///busybox#1" || p.Credential != (cf.Credential{Username: "u", Password: "p"}) {
@@ -203,19 +203,19 @@ func TestAnImageOfTheBBSIsPulledFirst(t *testing.T) {
 		h.pass(time.Minute)
 		h.wantStates("0:UNCLAIMED ")
 		arrived <- errors.New("no such host") // the cell is left to fail
-		h.settle()
+		h.wait()
 		h.wantStates("0:CLAIMED ")
 		if got := h.cell.take(h.cell.guids(lrp.PhaseCreating)[0], nil).spec; got.RootFS != d.RootFs {
 			t.Errorf("got %s", got.RootFS)
 		}
 		for range 3 {
 			h.cell.crash(h.cell.guids(lrp.PhaseCreating)[0], "failed to create container")
-			h.settle()
+			h.wait()
 		}
 		h.pass(time.Minute)
 		h.wantStates("0:UNCLAIMED ") // it is pulled again
 		arrived <- nil
-		h.settle()
+		h.wait()
 		got := h.cell.take(h.cell.guids(lrp.PhaseCreating)[0], nil).spec
 		if got.RootFS != "docker://docker.io/library/busybox@sha256:1" || len(got.Env) != 1 || got.Env[0] != (lrp.EnvVar{Name: "PATH", Value: "/x"}) {
 			t.Errorf("got %+v", got)
@@ -226,7 +226,7 @@ func TestAnImageOfTheBBSIsPulledFirst(t *testing.T) {
 // TestRoutesOfApps reads the routes that lead to a process, one for each destination
 // (CC: diego/protocol/routing_info.rb).
 func TestRoutesOfApps(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, p := h.app("hello", 1, 64)
 		p.Placement.Segment = "red"
 		h.write(func(tx *store.Tx) error {

@@ -16,7 +16,7 @@ import (
 func TestDamagedRowsStopNothing(t *testing.T) {
 	for table, column := range map[string]string{"apps": "guid", "processes": "app_guid", "droplets": "app_guid", "security_groups": "name", "env_groups": "name", "stacks": "name", "buildpacks": "name"} {
 		t.Run(table, func(t *testing.T) {
-			inHouse(t, func(t *testing.T, h *house) {
+			withHarness(t, func(t *testing.T, h *harness) {
 				app, _ := h.app("damaged", 2, 64)
 				h.runAll()
 				h.write(func(tx *store.Tx) error {
@@ -36,7 +36,7 @@ func TestDamagedRowsStopNothing(t *testing.T) {
 					})
 				}
 				storetest.Damage(t, h.dir, table, column+" = '"+value+"'")
-				h.loop.Look()
+				h.loop.Wake()
 				h.pass(2 * time.Second)
 				if got := len(h.cell.guids(lrp.PhaseRunning)); got != before {
 					t.Errorf("%d instances run; want %d", got, before)
@@ -54,11 +54,11 @@ func TestDamagedRowsStopNothing(t *testing.T) {
 // TestDamagedRowsOfWhatRunsAreMended damages the row of an instance: the loop
 // stops the instance and starts another one.
 func TestDamagedRowsOfWhatRunsAreMended(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.app("hello", 2, 64)
 		h.runAll()
 		storetest.Damage(t, h.dir, "actual_lrps", "idx = 1")
-		h.loop.Look()
+		h.loop.Wake()
 		h.pass(2 * time.Second)
 		h.wantStates("0:RUNNING 1:RUNNING(stopping) ")
 		h.exitAll()

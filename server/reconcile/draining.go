@@ -15,18 +15,18 @@ const DrainTime = 10 * time.Second
 
 // Draining is the cell c, whose containers are stopped only when the router leads
 // to them no longer and the requests under way have been answered, or DrainTime has
-// passed. Until then they are reported as stopping. settle waits until no request
-// is, or can come to be, under way to an instance. The end of ctx ends what still
-// waits: the next daemon stops it.
-func Draining(ctx context.Context, c Cell, settle func(ctx context.Context, instanceGUID string) error) Cell {
-	return &draining{Cell: c, ctx: ctx, settle: settle, waits: map[string]bool{}}
+// passed. Until then they are reported as stopping. awaitIdle waits until no request
+// is, or can come to be, under way to an instance. When ctx ends, the waits end:
+// the next daemon stops these containers.
+func Draining(ctx context.Context, c Cell, awaitIdle func(ctx context.Context, instanceGUID string) error) Cell {
+	return &draining{Cell: c, ctx: ctx, awaitIdle: awaitIdle, waits: map[string]bool{}}
 }
 
 // draining is Draining's.
 type draining struct {
 	Cell
-	ctx    context.Context
-	settle func(ctx context.Context, instanceGUID string) error
+	ctx       context.Context
+	awaitIdle func(ctx context.Context, instanceGUID string) error
 
 	mu    sync.Mutex
 	waits map[string]bool // by container GUID; true: the cell was asked to drain it
@@ -47,7 +47,7 @@ func (d *draining) stop(guid string) {
 	ctx, cancel := context.WithTimeout(d.ctx, DrainTime)
 	defer cancel()
 	// Who is not done by now is cut off.
-	_ = fault.Guard("draining", func() error { return d.settle(ctx, guid) })
+	_ = fault.Guard("draining", func() error { return d.awaitIdle(ctx, guid) })
 	if d.ctx.Err() != nil {
 		return
 	}
@@ -69,8 +69,8 @@ func (d *draining) Containers() []lrp.ContainerStatus {
 			list[i].Phase, list[i].Ready = lrp.PhaseStopping, false
 		}
 	}
-	for guid, told := range d.waits {
-		if told && !there[guid] {
+	for guid, drained := range d.waits {
+		if drained && !there[guid] {
 			delete(d.waits, guid)
 		}
 	}

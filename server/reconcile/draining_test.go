@@ -46,7 +46,7 @@ func TestDraining(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		answered := make(chan struct{})
 		cell := &stoppable{there: []string{"slow", "endless", "other"}}
-		d := &draining{Cell: cell, ctx: ctx, waits: map[string]bool{}, settle: func(ctx context.Context, guid string) error {
+		d := &draining{Cell: cell, ctx: ctx, waits: map[string]bool{}, awaitIdle: func(ctx context.Context, guid string) error {
 			select {
 			case <-answered:
 				if guid == "slow" {

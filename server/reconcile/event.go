@@ -21,7 +21,7 @@ func (l *Loop) Event(e lrp.Event) {
 		return err
 	})
 	if e.Type == lrp.EventExited || err != nil {
-		defer l.poke()
+		defer l.Wake()
 	}
 	if err != nil {
 		// What is lost here is found when the cell is looked at.
@@ -87,7 +87,7 @@ func (l *Loop) exited(tx *store.Tx, was lrp.Actual, exit lrp.Exit) ([]lrp.LogLin
 	return lines, err
 }
 
-// taskEvent settles a task that has ended.
+// taskEvent records the outcome of a task that has ended.
 func (l *Loop) taskEvent(tx *store.Tx, e lrp.Event) ([]lrp.LogLine, error) {
 	if e.Type != lrp.EventExited {
 		return nil, nil
@@ -106,5 +106,5 @@ func (l *Loop) taskEvent(tx *store.Tx, e lrp.Event) ([]lrp.LogLine, error) {
 	if e.Exit.Stopped && o.reason == "" {
 		o.reason = reasonCancelled
 	}
-	return l.settle(tx, *t, o)
+	return l.recordOutcome(tx, *t, o)
 }

@@ -138,7 +138,7 @@ func (f *fetches) image(ctx context.Context, build *cf.Build, reference string) 
 		var lines []lrp.LogLine
 		err = f.store.Write(ctx, func(tx *store.Tx) (err error) {
 			if docker {
-				lines, err = f.settleDocker(tx, build.GUID, image)
+				lines, err = f.recordImageBuild(tx, build.GUID, image)
 				return err
 			}
 			was, err = keepImage(tx, build.GUID, image.StackImage)
@@ -196,9 +196,9 @@ func keepImage(tx *store.Tx, build string, image cf.StackImage) (was cf.StackIma
 	return was, err
 }
 
-// settleDocker ends a build whose package is an image: the droplet is what the
+// recordImageBuild ends a build whose package is an image: the droplet is what the
 // image says of itself.
-func (f *fetches) settleDocker(tx *store.Tx, build string, image Image) ([]lrp.LogLine, error) {
+func (f *fetches) recordImageBuild(tx *store.Tx, build string, image Image) ([]lrp.LogLine, error) {
 	b, err := store.Builds.Get(tx, build)
 	if err != nil || b.State != cf.BuildStaging || b.DropletGUID != "" {
 		return nil, err

@@ -16,11 +16,11 @@ const (
 )
 
 // onImage makes a build on an image, and its app, which has no droplet yet.
-func (h *house) onImage(credentials cf.Credentials) *cf.Build {
+func (h *harness) onImage(credentials cf.Credentials) *cf.Build {
 	return h.buildOn("on-image", imageTag, credentials)
 }
 
-func (h *house) buildOn(name, image string, credentials cf.Credentials) *cf.Build {
+func (h *harness) buildOn(name, image string, credentials cf.Credentials) *cf.Build {
 	app := &cf.App{Name: name, SpaceGUID: h.space.GUID, State: cf.Stopped, Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: image}}
 	p := &cf.Package{Type: "bits", State: cf.PackageReady, Digest: "p1"}
 	b := &cf.Build{State: cf.BuildStaging, MemoryMB: 512, DiskMB: 512, LogRateLimit: -1, Lifecycle: app.Lifecycle, Credentials: credentials}
@@ -39,7 +39,7 @@ func (h *house) buildOn(name, image string, credentials cf.Credentials) *cf.Buil
 }
 
 func TestWhatWasStagedOnAnImageStaysOnIt(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.cell.presence.RootFSProviders = []string{"docker"}
 		var pulls []ImagePull
 		h.pull = func(p ImagePull) (Image, error) {
@@ -59,7 +59,7 @@ func TestWhatWasStagedOnAnImageStaysOnIt(t *testing.T) {
 		h.stop()
 		h.begin()
 		h.cell.exit(b.GUID, lrp.Event{Result: []byte(result), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2"}}})
-		h.settle()
+		h.wait()
 		if len(pulls) != 1 {
 			t.Errorf("got %d pulls; want the one before the daemon ended", len(pulls))
 		}
@@ -87,7 +87,7 @@ func TestWhatWasStagedOnAnImageStaysOnIt(t *testing.T) {
 }
 
 func TestAnImageThatIsNotPulledEndsItsBuild(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.pull = func(ImagePull) (Image, error) { return Image{}, errors.New("401 Unauthorized") }
 		b := h.onImage(nil)
 		if got := get(h, store.Builds, b.GUID); got.State != cf.BuildFailed || !strings.HasSuffix(got.Error, "the stack was not pulled: 401 Unauthorized") {

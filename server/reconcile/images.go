@@ -51,10 +51,10 @@ func newImages(c Config, done func()) *images {
 	return &images{pull: c.Pull, logs: c.Logs, done: done, slots: make(chan struct{}, maxPulls), pulls: map[string]*pulled{}}
 }
 
-// settle makes run name the image that a tag means, once that is pulled; until
-// then what wants it waits. An image that cannot be had is left to the cell,
+// resolve replaces the tag in run by the pulled image's digest. It reports whether
+// run must wait for the pull. An image that cannot be pulled is left to the cell,
 // which fails to create the container.
-func (i *images) settle(key string, run *lrp.RunInfo) (waits bool) {
+func (i *images) resolve(key string, run *lrp.RunInfo) (waits bool) {
 	if i.pull == nil || !strings.HasPrefix(run.RootFS, desire.ImageScheme) || strings.Contains(run.RootFS, "@sha256:") {
 		return false
 	}

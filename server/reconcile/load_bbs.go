@@ -24,7 +24,7 @@ func (l *loader) loadBBS() error {
 		key := "lrp/" + one.ProcessGUID + "/" + d.Message.GetModificationTag().GetEpoch()
 		if placed[one.ProcessGUID] >= one.Instances {
 			l.images.still(key)
-		} else if l.images.settle(key, &one.RunInfo) {
+		} else if l.images.resolve(key, &one.RunInfo) {
 			l.world.Waits[one.ProcessGUID] = true
 		}
 		l.world.Desired = append(l.world.Desired, one)
@@ -42,7 +42,7 @@ func (l *loader) loadBBS() error {
 			continue
 		}
 		w := Work{GUID: t.RunGUID, Domain: t.Domain, Run: run, Begun: t.State == lrp.TaskRunning}
-		w.Waits = l.images.settle("task/"+t.RunGUID, &w.Run)
+		w.Waits = l.images.resolve("task/"+t.RunGUID, &w.Run)
 		l.world.Work = append(l.world.Work, w)
 	}
 	return nil

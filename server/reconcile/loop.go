@@ -82,18 +82,15 @@ func New(c Config) *Loop {
 		l.log = slog.New(slog.DiscardHandler)
 	}
 	c.Logs = l.logs
-	l.images = newImages(c, l.poke)
+	l.images = newImages(c, l.Wake)
 	l.release = c.Release
-	l.fetches = &fetches{pull: c.Pull, release: c.Release, store: c.Store, logs: l.logs, log: l.log, done: l.poke,
+	l.fetches = &fetches{pull: c.Pull, release: c.Release, store: c.Store, logs: l.logs, log: l.log, done: l.Wake,
 		queue: fairqueue.New(maxFetches, maxOrgFetches), builds: map[string]*fetch{}}
 	return l
 }
 
-// Look wakes the loop after rows changed that it does not watch.
-func (l *Loop) Look() { l.poke() }
-
-// poke wakes the loop.
-func (l *Loop) poke() {
+// Wake wakes the loop, as after a change of rows that it does not watch.
+func (l *Loop) Wake() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -102,7 +99,7 @@ func (l *Loop) poke() {
 
 // Freed wakes the loop after a cell released a container's resources: the event of the
 // container's end came while the cell still counted them.
-func (l *Loop) Freed() { l.poke() }
+func (l *Loop) Freed() { l.Wake() }
 
 // Run reconciles until ctx ends. Containers keep running then.
 func (l *Loop) Run(ctx context.Context) error {
@@ -161,7 +158,7 @@ func (l *Loop) act(ctx context.Context, d decision) (next time.Time, err error) 
 }
 
 // write writes the actions and returns the effects on cells.
-func (l *Loop) write(ctx context.Context, actions []Action) (effects []told, err error) {
+func (l *Loop) write(ctx context.Context, actions []Action) (effects []cellEffect, err error) {
 	if len(actions) == 0 {
 		return nil, nil
 	}
@@ -172,7 +169,7 @@ func (l *Loop) write(ctx context.Context, actions []Action) (effects []told, err
 	if err != nil {
 		return nil, err
 	}
-	l.poke() // whether the plan was the last word is seen by looking again
+	l.Wake() // more may be due after these actions
 	for _, a := range actions {
 		l.log.Debug("action was decided", "action", a.String())
 	}
@@ -196,7 +193,7 @@ func (l *Loop) Retire(ctx context.Context, p *cf.Process, a *cf.App, index int) 
 }
 
 func (l *Loop) retire(ctx context.Context, key lrp.Key) error {
-	defer l.poke()
+	defer l.Wake()
 	return l.store.Write(ctx, func(tx *store.Tx) error {
 		ok, err := store.ActualLRPs.Retire(tx, key)
 		if err == nil && !ok {

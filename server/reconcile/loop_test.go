@@ -36,7 +36,7 @@ func sources(a lrp.Action) []string {
 }
 
 func TestAnAppIsStartedScaledAndStopped(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, p := h.app("hello", 2, 64)
 		h.wantStates("0:CLAIMED 1:CLAIMED ")
 		h.runAll()
@@ -65,7 +65,7 @@ func TestAnAppIsStartedScaledAndStopped(t *testing.T) {
 // TestARenameChangesTheTagsOfWhatRuns: as Diego does with the metric tags of an
 // updated DesiredLRP, without a restart (CC: update_metric_tags_on_rename).
 func TestARenameChangesTheTagsOfWhatRuns(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, _ := h.app("hello", 2, 64)
 		h.runAll()
 		app.Name = "goodbye"
@@ -83,7 +83,7 @@ func TestARenameChangesTheTagsOfWhatRuns(t *testing.T) {
 // stops its instance and the plan's transaction, as a canary does that is canceled
 // at once: what counted the instance as running was told the truth.
 func TestWhatIsWantedAgainIsNotStopped(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.app("hello", 2, 64)
 		h.runAll()
 		stop := Action{Op: Stop, Actual: *h.actuals()[1]}
@@ -107,7 +107,7 @@ func TestWhatIsWantedAgainIsNotStopped(t *testing.T) {
 // TestAnEventIsNotTakenBack amends a row by what a plan saw of its container before
 // an event changed both.
 func TestAnEventIsNotTakenBack(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.app("hello", 1, 64)
 		h.runAll()
 		row := *h.actuals()[0]
@@ -135,14 +135,14 @@ const result = `{"lifecycle_metadata":{"detected_buildpack":"binary","buildpacks
 "process_types":{"web":"./run"},"execution_metadata":"","lifecycle_type":"buildpack"}`
 
 func TestABuildIsStaged(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, _ := h.app("hello", 0, 64)
 		b := h.build(app)
 		if s := h.cell.started; len(s) != 1 || s[0].GUID != b.GUID || s[0].Log.Source != "STG" {
 			t.Fatalf("got %+v", s)
 		}
 		h.cell.exit(b.GUID, lrp.Event{Result: []byte(result), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2", Size: 7}, {Name: "cache", Digest: "c2"}}})
-		h.settle()
+		h.wait()
 		got := get(h, store.Builds, b.GUID)
 		if got.State != cf.BuildStaged || got.Error != "" {
 			t.Fatalf("got %+v", got)
@@ -193,11 +193,11 @@ func TestABuildFailsInCloudControllersWords(t *testing.T) {
 		{"no start command", "", strings.Replace(result, `{"web":"./run"}`, "{}", 1), "StagingError - Staging error: Start command not specified", []string{"API ERR Failed to stage build: Start command not specified"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inHouse(t, func(t *testing.T, h *house) {
+			withHarness(t, func(t *testing.T, h *harness) {
 				app, _ := h.app("hello", 0, 64)
 				b := h.build(app)
 				h.cell.exit(b.GUID, lrp.Event{Exit: lrp.Exit{Failed: c.reason != "", Reason: c.reason}, Result: []byte(c.result), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2"}}})
-				h.settle()
+				h.wait()
 				h.failed(t, b, c.want, c.log)
 			})
 		})
@@ -205,7 +205,7 @@ func TestABuildFailsInCloudControllersWords(t *testing.T) {
 }
 
 // failed checks the error of a failed build, and what its app's log says of it.
-func (h *house) failed(t *testing.T, b *cf.Build, want string, log []string) {
+func (h *harness) failed(t *testing.T, b *cf.Build, want string, log []string) {
 	t.Helper()
 	if got := get(h, store.Builds, b.GUID); got.State != cf.BuildFailed || got.Error != want {
 		t.Errorf("got %s, %q; want FAILED, %q", got.State, got.Error, want)
@@ -229,7 +229,7 @@ func (h *house) failed(t *testing.T, b *cf.Build, want string, log []string) {
 
 // A droplet without processes stages where the app has a command of its own.
 func TestABuildNeedsAStartCommand(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, web := h.app("hello", 0, 64)
 		h.write(func(tx *store.Tx) error {
 			web.Command = "./own"
@@ -237,7 +237,7 @@ func TestABuildNeedsAStartCommand(t *testing.T) {
 		})
 		b := h.build(app)
 		h.cell.exit(b.GUID, lrp.Event{Result: []byte(strings.Replace(result, `{"web":"./run"}`, "{}", 1)), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2"}}})
-		h.settle()
+		h.wait()
 		if got := get(h, store.Builds, b.GUID); got.State != cf.BuildStaged {
 			t.Errorf("got %+v; want it staged", got)
 		}
@@ -267,7 +267,7 @@ func TestABuildThatCannotStart(t *testing.T) {
 		{"package", "the package or its files are not there any longer: push the app again", func(tx *store.Tx, b *cf.Build) error { return store.Packages.Delete(tx, b.PackageGUID) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inHouse(t, func(t *testing.T, h *house) {
+			withHarness(t, func(t *testing.T, h *harness) {
 				h.cell.size(1) // it waits for room
 				app, _ := h.app("hello", 0, 64)
 				b := h.build(app)
@@ -279,7 +279,7 @@ func TestABuildThatCannotStart(t *testing.T) {
 }
 
 func TestABuildWithoutRoomIsRejectedThreeTimes(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.cell.size(100)
 		app, _ := h.app("hello", 0, 64)
 		b := h.build(app)
@@ -288,7 +288,7 @@ func TestABuildWithoutRoomIsRejectedThreeTimes(t *testing.T) {
 			t.Fatalf("got %+v; want it to be tried again", got)
 		}
 		h.pass(2 * time.Second)
-		h.settle()
+		h.wait()
 		const why = "insufficient resources: memory"
 		h.failed(t, b, "InsufficientResources - Insufficient resources", []string{"STG ERR Staging failed: " + why, "API ERR Failed to stage build: " + why})
 	})
@@ -297,7 +297,7 @@ func TestABuildWithoutRoomIsRejectedThreeTimes(t *testing.T) {
 // A buildpack by URL is not the daemon's to fetch: the container of the build
 // does, with what its security groups allow.
 func TestABuildFetchesTheBuildpacksItNamesByURL(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, _ := h.app("hello", 0, 64)
 		h.build(app, "https://u:p@example.com/a.zip", "binary_buildpack")
 		if len(h.cell.started) != 1 {
@@ -319,7 +319,7 @@ func TestABuildFetchesTheBuildpacksItNamesByURL(t *testing.T) {
 }
 
 func TestAPullEndsWithItsBuild(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		ended := make(chan string, 3)
 		var began atomic.Int32
 		h.pullUntil = func(ctx context.Context, image string) { began.Add(1); <-ctx.Done(); ended <- image }
@@ -347,7 +347,7 @@ func TestAPullEndsWithItsBuild(t *testing.T) {
 
 // TestSlowPullsHoldUpTheirOwnOrganization has a registry that sends nothing.
 func TestSlowPullsHoldUpTheirOwnOrganization(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.cell.presence.RootFSProviders = []string{"docker"}
 		h.pullUntil = func(ctx context.Context, image string) {
 			if strings.Contains(image, "slow") {
@@ -373,12 +373,12 @@ func TestSlowPullsHoldUpTheirOwnOrganization(t *testing.T) {
 			return store.Spaces.Insert(tx, &h.space)
 		})
 		b := h.buildOn("other", "docker://reg.io/fast", nil)
-		h.settle()
+		h.wait()
 		if s := h.cell.started; len(s) != 1 || s[0].GUID != b.GUID {
 			t.Fatalf("got %+v started; want the build of another organization", s)
 		}
 		h.pass(fetchTime)
-		h.settle()
+		h.wait()
 		slow := 0
 		for _, b := range held {
 			if strings.HasSuffix(get(h, store.Builds, b.GUID).Error, "the stack was not pulled: it took longer than 10m0s") {
@@ -389,7 +389,7 @@ func TestSlowPullsHoldUpTheirOwnOrganization(t *testing.T) {
 			t.Errorf("%d were given up as slow; want %d", slow, maxOrgFetches)
 		}
 		h.pass(desire.StagingTimeout)
-		h.settle()
+		h.wait()
 		for _, b := range held {
 			if got := get(h, store.Builds, b.GUID); got.State != cf.BuildFailed {
 				t.Errorf("got %+v; want none to wait for ever", got)
@@ -401,22 +401,22 @@ func TestSlowPullsHoldUpTheirOwnOrganization(t *testing.T) {
 func TestATaskRunsOnce(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		end    func(h *house, guid string)
+		end    func(h *harness, guid string)
 		state  cf.TaskState
 		reason string
 	}{
-		{"well", func(h *house, guid string) { h.cell.exit(guid, lrp.Event{}) }, cf.TaskSucceeded, ""},
-		{"badly", func(h *house, guid string) { h.cell.crash(guid, "APP/TASK/x: Exited with status 1") }, cf.TaskFailed, "APP/TASK/x: Exited with status 1"},
-		{"cancelled", func(h *house, guid string) {
+		{"well", func(h *harness, guid string) { h.cell.exit(guid, lrp.Event{}) }, cf.TaskSucceeded, ""},
+		{"badly", func(h *harness, guid string) { h.cell.crash(guid, "APP/TASK/x: Exited with status 1") }, cf.TaskFailed, "APP/TASK/x: Exited with status 1"},
+		{"cancelled", func(h *harness, guid string) {
 			row := get(h, store.Tasks, guid)
 			row.State = cf.TaskCanceling
 			h.write(func(tx *store.Tx) error { return store.Tasks.Update(tx, row) })
 			h.exitAll()
 		}, cf.TaskFailed, "task was cancelled"},
-		{"lost", func(h *house, guid string) { h.cell.lose(guid); h.pass(tick) }, cf.TaskFailed, "cell disappeared before completion"},
+		{"lost", func(h *harness, guid string) { h.cell.lose(guid); h.pass(tick) }, cf.TaskFailed, "cell disappeared before completion"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inHouse(t, func(t *testing.T, h *house) {
+			withHarness(t, func(t *testing.T, h *harness) {
 				app, _ := h.app("hello", 0, 64)
 				row := &cf.Task{AppGUID: app.GUID, DropletGUID: app.DropletGUID, SequenceID: 1, Name: "x", Command: "true", State: cf.TaskPending, MemoryMB: 64, LogRateLimit: -1}
 				h.write(func(tx *store.Tx) error { return store.Tasks.Insert(tx, row) })
@@ -424,7 +424,7 @@ func TestATaskRunsOnce(t *testing.T) {
 					t.Fatalf("got %s; want RUNNING", got.State)
 				}
 				c.end(h, row.GUID)
-				h.settle()
+				h.wait()
 				if got := get(h, store.Tasks, row.GUID); got.State != c.state || got.FailureReason != c.reason {
 					t.Errorf("got %s, %q; want %s, %q", got.State, got.FailureReason, c.state, c.reason)
 				}
@@ -440,18 +440,18 @@ func TestATaskRunsOnce(t *testing.T) {
 }
 
 func TestACrashLoopFollowsDiegosTable(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.app("hello", 1, 64)
 		at := time.Now()
 		for i, wait := range []time.Duration{0, 0, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 16 * time.Minute} {
 			h.cell.crash(h.cell.guids(lrp.PhaseCreating)[0], "APP/PROC/WEB: Exited with status 4")
-			h.settle()
+			h.wait()
 			if wait > 0 {
 				h.pass(wait - time.Millisecond)
-				h.settle()
+				h.wait()
 				h.wantStates("0:CRASHED ")
 				h.pass(time.Millisecond)
-				h.settle()
+				h.wait()
 			}
 			h.wantStates("0:CLAIMED ")
 			if got := h.actuals()[0]; got.CrashCount != i+1 || got.CrashReason == "" || !got.Since.Equal(time.Now()) {
@@ -465,7 +465,7 @@ func TestACrashLoopFollowsDiegosTable(t *testing.T) {
 		h.runAll()
 		h.pass(5*time.Minute + time.Second)
 		h.cell.crash(h.cell.guids(lrp.PhaseRunning)[0], "APP/PROC/WEB: Exited with status 4")
-		h.settle()
+		h.wait()
 		h.wantStates("0:CLAIMED ")
 		if got := h.actuals()[0].CrashCount; got != 1 {
 			t.Errorf("got crash count %d after a good run; want 1", got)
@@ -474,7 +474,7 @@ func TestACrashLoopFollowsDiegosTable(t *testing.T) {
 }
 
 func TestACrashIsRecorded(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, p := h.app("hello", 1, 64)
 		h.runAll()
 		was := h.actuals()[0]
@@ -504,14 +504,14 @@ func TestACrashIsRecorded(t *testing.T) {
 }
 
 func TestARetiredInstanceIsReplaced(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		_, _ = h.app("hello", 2, 64)
 		h.runAll()
 		was := h.actuals()[1]
 		if err := h.loop.retire(t.Context(), was.Key); err != nil {
 			t.Fatal(err)
 		}
-		h.settle()
+		h.wait()
 		h.wantStates("0:RUNNING 1:RUNNING(stopping) ")
 		h.exitAll()
 		h.wantStates("0:RUNNING 1:CLAIMED ")
@@ -525,7 +525,7 @@ func TestARetiredInstanceIsReplaced(t *testing.T) {
 }
 
 func TestARestartWaitsForRoomWithoutComplaint(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.cell.size(100)
 		app, _ := h.app("hello", 1, 80)
 		h.runAll()
@@ -538,7 +538,7 @@ func TestARestartWaitsForRoomWithoutComplaint(t *testing.T) {
 }
 
 func TestWhatDoesNotFitIsDeniedUntilItDoes(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.cell.size(100)
 		_, p := h.app("hello", 3, 40)
 		h.wantStates("0:CLAIMED 1:CLAIMED 2:UNCLAIMED(insufficient resources: memory) ")
@@ -554,7 +554,7 @@ func TestWhatDoesNotFitIsDeniedUntilItDoes(t *testing.T) {
 }
 
 func TestLostEventsAreMadeUpFor(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.app("hello", 2, 64)
 		h.cell.event = func(lrp.Event) {}
 		h.runAll()
@@ -568,7 +568,7 @@ func TestLostEventsAreMadeUpFor(t *testing.T) {
 }
 
 func TestAnEventOfAnotherInstanceChangesNothing(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.app("hello", 1, 64)
 		h.runAll()
 		key := h.actuals()[0].Key
@@ -576,7 +576,7 @@ func TestAnEventOfAnotherInstanceChangesNothing(t *testing.T) {
 			h.loop.Event(lrp.Event{Type: e, GUID: "stale", Kind: lrp.KindInstance, Key: key})
 			h.loop.Event(lrp.Event{Type: e, GUID: "stale", Kind: lrp.KindTask})
 		}
-		h.settle()
+		h.wait()
 		h.wantStates("0:RUNNING ")
 		if !h.actuals()[0].Ready {
 			t.Error("it is not ready any longer")
@@ -585,7 +585,7 @@ func TestAnEventOfAnotherInstanceChangesNothing(t *testing.T) {
 }
 
 func TestRolesAreWrittenDown(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.app("hello", 1, 64)
 		guid := h.cell.guids(lrp.PhaseCreating)[0]
 		h.cell.run(guid)
@@ -611,7 +611,7 @@ func TestRolesAreWrittenDown(t *testing.T) {
 }
 
 func TestAnInstanceThatIsNotReadyLosesItsRoutes(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, _ := h.app("hello", 1, 64)
 		h.write(func(tx *store.Tx) error {
 			d := &cf.Domain{Name: "localhost"}
@@ -648,7 +648,7 @@ func TestAnInstanceThatIsNotReadyLosesItsRoutes(t *testing.T) {
 			{func() { h.cell.crash(guid, "") }, 0},
 		} {
 			step.do()
-			h.settle()
+			h.wait()
 			if got := endpoints(); got != step.want {
 				t.Fatalf("got %d endpoints; want %d", got, step.want)
 			}
@@ -657,7 +657,7 @@ func TestAnInstanceThatIsNotReadyLosesItsRoutes(t *testing.T) {
 }
 
 func TestTheDaemonIsKilledBetweenAnyTwoSteps(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, p := h.app("hello", 2, 64)
 		b := h.build(app)
 		changes := []func(){
@@ -710,7 +710,7 @@ func TestTheDaemonIsKilledBetweenAnyTwoSteps(t *testing.T) {
 }
 
 func TestADeletedAppLeavesNothing(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, _ := h.app("hello", 2, 64)
 		h.build(app)
 		h.runAll()
@@ -726,7 +726,7 @@ func TestADeletedAppLeavesNothing(t *testing.T) {
 // TestInstancesOfAnOlderDaemon adopts an instance whose GUID has 36 characters, as
 // daemons made them before they took Diego's 28: it runs on, and its successor has 28.
 func TestInstancesOfAnOlderDaemon(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.stop()
 		app, p := h.app("hello", 1, 64)
 		old := lrp.Actual{Key: lrp.Key{ProcessGUID: desire.ProcessGUID(p, app)}, Domain: lrp.DomainApps, InstanceGUID: guid.New(), CellID: h.cell.presence.ID, State: lrp.Running,
@@ -739,7 +739,7 @@ func TestInstancesOfAnOlderDaemon(t *testing.T) {
 			t.Fatalf("got %+v; want the instance as it was", got)
 		}
 		h.cell.exit(old.InstanceGUID, lrp.Event{})
-		h.settle()
+		h.wait()
 		h.wantStates("0:CLAIMED ")
 		h.runAll()
 		if got := h.actuals()[0]; got.State != lrp.Running || len(got.InstanceGUID) != 28 {

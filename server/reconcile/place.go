@@ -46,7 +46,7 @@ func (c *placement) compare(d *placement) int {
 
 // place holds the auction, and then moves what is on cells that are to go.
 func (p *planner) place() {
-	if len(p.places)+len(p.movers) == 0 {
+	if len(p.places)+len(p.evacuating) == 0 {
 		return
 	}
 	slices.SortFunc(p.places, (*placement).compare)
@@ -55,7 +55,7 @@ func (p *planner) place() {
 	for _, c := range p.places {
 		a.enter(c)
 	}
-	for _, c := range p.movers {
+	for _, c := range p.evacuating {
 		a.enter(c)
 	}
 	p.spread(a)
@@ -89,13 +89,13 @@ func (p *planner) placeOne(a *auction, c *placement) {
 // move ends instances on cells that are to go, each when another cell has room
 // for it, and of a process one after the other, so that it goes on serving.
 func (p *planner) move(a *auction) {
-	for _, c := range p.movers {
-		if p.unsettled[c.actual.ProcessGUID] {
+	for _, c := range p.evacuating {
+		if p.changing[c.actual.ProcessGUID] {
 			continue
 		}
 		if o, waits, _ := a.choose(c); o != nil && !waits {
 			a.take(o, c)
-			p.unsettled[c.actual.ProcessGUID] = true
+			p.changing[c.actual.ProcessGUID] = true
 			p.do(Action{Op: Stop, Actual: c.actual, Moves: true})
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // Plan returns what to do now, in order. It reads w alone: no clock, no store,
 // no cell.
 func Plan(w World) []Action {
-	p := &planner{w: &w, unsettled: map[string]bool{}, unreachable: map[string]bool{}}
+	p := &planner{w: &w, changing: map[string]bool{}, unreachable: map[string]bool{}}
 	p.look()
 	p.instances()
 	p.tasks()
@@ -32,9 +32,9 @@ type planner struct {
 	on          []int                  // the cell of each
 	fates       []fate                 // what becomes of each
 	places      []*placement           // what wants a cell
-	movers      []*placement           // instances on cells that are to go
+	evacuating  []*placement           // instances on cells that are to go
 	unreachable map[string]bool        // cells of which it is not known what they have
-	unsettled   map[string]bool        // processes of which an instance comes or goes
+	changing    map[string]bool        // processes of which an instance comes or goes
 }
 
 // fate is what becomes of a container.
@@ -81,14 +81,14 @@ func (p *planner) do(a Action) {
 	}
 }
 
-// wish is a Desired with the indices that have a row.
-type wish struct {
+// desiredRows is a Desired with the indices that have a row.
+type desiredRows struct {
 	*lrp.Desired
 	rows   []bool
 	digest *string // of its files; nil until it was asked for
 }
 
-func (w *wish) filesDigest() string {
+func (w *desiredRows) filesDigest() string {
 	if w.digest == nil {
 		d := lrp.FilesDigest(w.AllFiles())
 		w.digest = &d
@@ -98,16 +98,16 @@ func (w *wish) filesDigest() string {
 
 // instances compares the rows with what is desired.
 func (p *planner) instances() {
-	wishes, missing := make(map[string]*wish, len(p.w.Desired)), -len(p.w.Actuals)
+	desired, missing := make(map[string]*desiredRows, len(p.w.Desired)), -len(p.w.Actuals)
 	for i := range p.w.Desired {
 		d := &p.w.Desired[i]
-		w := &wish{Desired: d, rows: make([]bool, max(min(d.Instances, maxInstances), 0))}
-		wishes[d.ProcessGUID] = w
+		w := &desiredRows{Desired: d, rows: make([]bool, max(min(d.Instances, maxInstances), 0))}
+		desired[d.ProcessGUID] = w
 		missing += len(w.rows)
 	}
 	for i := range p.w.Actuals {
 		a := &p.w.Actuals[i]
-		d := wishes[a.ProcessGUID]
+		d := desired[a.ProcessGUID]
 		ok := d != nil && a.Index >= 0 && a.Index < d.Instances
 		if ok && a.Index < len(d.rows) {
 			d.rows[a.Index] = true
@@ -118,7 +118,7 @@ func (p *planner) instances() {
 		p.actions, p.places = slices.Grow(p.actions, 2*missing), slices.Grow(p.places, missing)
 	}
 	for i := range p.w.Desired {
-		d := wishes[p.w.Desired[i].ProcessGUID]
+		d := desired[p.w.Desired[i].ProcessGUID]
 		for index, there := range d.rows {
 			if there {
 				continue
@@ -132,7 +132,7 @@ func (p *planner) instances() {
 	}
 }
 
-func (p *planner) instance(a *lrp.Actual, d *wish, wants bool) {
+func (p *planner) instance(a *lrp.Actual, d *desiredRows, wants bool) {
 	if a.State == lrp.Unclaimed || a.State == lrp.Crashed {
 		p.idle(*a, d, wants)
 		return
@@ -140,14 +140,14 @@ func (p *planner) instance(a *lrp.Actual, d *wish, wants bool) {
 	n, ok := p.has[a.InstanceGUID]
 	switch {
 	case !ok && p.unreachable[a.CellID]:
-		p.unsettled[a.ProcessGUID] = true
+		p.changing[a.ProcessGUID] = true
 	case !ok && (a.Stopping || !wants):
 		p.do(Action{Op: Remove, Actual: *a})
 	case !ok:
 		p.do(Action{Op: Unclaim, Actual: *a})
 		p.offer(unclaimed(*a, p.w.Now), d.Desired)
 	case a.Stopping: // a container that does not know it yet is an orphan
-		p.unsettled[a.ProcessGUID] = true
+		p.changing[a.ProcessGUID] = true
 	case !wants && (p.w.Stale[a.Domain] || p.w.Kept[a.ProcessGUID]):
 		p.fates[n] = wanted
 	case !wants:
@@ -159,7 +159,7 @@ func (p *planner) instance(a *lrp.Actual, d *wish, wants bool) {
 }
 
 // keep deals with an instance that is to go on.
-func (p *planner) keep(a *lrp.Actual, n int, d *wish) {
+func (p *planner) keep(a *lrp.Actual, n int, d *desiredRows) {
 	c := p.held[n]
 	if (c.Phase == lrp.PhaseStarting || c.Phase == lrp.PhaseRunning) && c.FilesDigest != "" {
 		if want := d.filesDigest(); want != "" && want != c.FilesDigest {
@@ -175,14 +175,14 @@ func (p *planner) keep(a *lrp.Actual, n int, d *wish) {
 	}
 	switch {
 	case a.State == lrp.Claimed:
-		p.unsettled[a.ProcessGUID] = true
+		p.changing[a.ProcessGUID] = true
 	case next == nil && p.w.Cells[p.on[n]].Leaving:
-		p.movers = append(p.movers, wanting(*a, d.Desired))
+		p.evacuating = append(p.evacuating, wanting(*a, d.Desired))
 	}
 }
 
 // idle deals with a row that has no container.
-func (p *planner) idle(a lrp.Actual, d *wish, wants bool) {
+func (p *planner) idle(a lrp.Actual, d *desiredRows, wants bool) {
 	if !wants || a.Stopping {
 		p.do(Action{Op: Remove, Actual: a})
 		return
@@ -217,7 +217,7 @@ func (p *planner) offer(a lrp.Actual, d *lrp.Desired) {
 	if d.Unmonitored {
 		return
 	}
-	p.unsettled[a.ProcessGUID] = true
+	p.changing[a.ProcessGUID] = true
 	if !p.w.Waits[a.ProcessGUID] {
 		p.places = append(p.places, wanting(a, d))
 	}

@@ -13,16 +13,16 @@ import (
 
 // model is a world that plans are applied to: rows and cells in memory.
 type model struct {
-	w       World
-	rows    map[lrp.Key]lrp.Actual
-	tasks   map[string]lrp.Task
-	settled map[string]int
-	next    int
-	varied  bool // cells have tags and come and go, and what is desired asks for some
+	w      World
+	rows   map[lrp.Key]lrp.Actual
+	tasks  map[string]lrp.Task
+	ended  map[string]int
+	next   int
+	varied bool // cells have tags and come and go, and what is desired asks for some
 }
 
 func newModel(t *rapid.T, varied bool) *model {
-	m := &model{varied: varied, rows: map[lrp.Key]lrp.Actual{}, tasks: map[string]lrp.Task{}, settled: map[string]int{}}
+	m := &model{varied: varied, rows: map[lrp.Key]lrp.Actual{}, tasks: map[string]lrp.Task{}, ended: map[string]int{}}
 	m.w.Now = time.Unix(1_700_000_000, 0)
 	for i := range rapid.IntRange(1, 3).Draw(t, "cells") {
 		m.w.Cells = append(m.w.Cells, CellState{Cell: lrp.Cell{ID: fmt.Sprintf("cell-%d", i), DiskMB: 1 << 20, RootFSes: []string{"minifs"},
@@ -185,15 +185,15 @@ func (m *model) applyTask(a Action, tell bool) {
 	case RejectTask, Requeue:
 		task.State, task.Rejections, task.UpdatedAt = lrp.TaskPending, task.Rejections+1, m.w.Now
 	case FailTask, DropTask:
-		m.settle(task.GUID)
+		m.endTask(task.GUID)
 		return
 	}
 	m.tasks[task.GUID] = task
 }
 
-// settle ends a task and, with it, its owner's wish.
-func (m *model) settle(guid string) {
-	m.settled[guid]++
+// endTask removes a task and its owner's work.
+func (m *model) endTask(guid string) {
+	m.ended[guid]++
 	delete(m.tasks, guid)
 	m.w.Work = slices.DeleteFunc(m.w.Work, func(w Work) bool { return w.GUID == guid })
 }
@@ -217,17 +217,17 @@ func (m *model) stop(guid string, tell bool) {
 }
 
 // end removes a container; told says whether its row hears of it.
-func (m *model) end(guid string, told bool) {
+func (m *model) end(guid string, reported bool) {
 	c := *m.container(guid)
 	for i := range m.w.Cells {
 		m.w.Cells[i].Containers = slices.DeleteFunc(m.w.Cells[i].Containers, func(s lrp.ContainerStatus) bool { return s.GUID == guid })
 	}
-	if !told {
+	if !reported {
 		return
 	}
 	if c.Kind == lrp.KindTask {
 		if m.tasks[guid].State == lrp.TaskRunning {
-			m.settle(guid)
+			m.endTask(guid)
 		}
 		return
 	}
@@ -263,7 +263,7 @@ func (m *model) check(t fataler) {
 			t.Fatalf("%d live instances of %v", n, k)
 		}
 	}
-	for guid, n := range m.settled {
+	for guid, n := range m.ended {
 		if n > 1 {
 			t.Fatalf("task %s was settled %d times", guid, n)
 		}

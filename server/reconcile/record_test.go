@@ -14,7 +14,7 @@ import (
 )
 
 // events are the audit events so far.
-func (h *house) events() (all []*cf.Event) {
+func (h *harness) events() (all []*cf.Event) {
 	h.t.Helper()
 	h.read(func(tx *store.Tx) (err error) {
 		all, err = store.Events.All(tx)
@@ -24,7 +24,7 @@ func (h *house) events() (all []*cf.Event) {
 }
 
 // wantEvent checks the newest event, which is about an app.
-func (h *house) wantEvent(kind string, actor cf.Actor, app *cf.App, data map[string]any) {
+func (h *harness) wantEvent(kind string, actor cf.Actor, app *cf.App, data map[string]any) {
 	h.t.Helper()
 	all := h.events()
 	if len(all) == 0 {
@@ -42,7 +42,7 @@ func (h *house) wantEvent(kind string, actor cf.Actor, app *cf.App, data map[str
 // ProcessEventRepository.record_readiness_changed). What stops is not recorded as not ready:
 // Diego removes its LRP then.
 func TestReadinessIsRecorded(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, p := h.app("hello", 1, 64)
 		h.runAll()
 		a := h.actuals()[0]
@@ -56,19 +56,19 @@ func TestReadinessIsRecorded(t *testing.T) {
 		}
 		h.wantLine("API", line("Process became ready", true))
 		h.cell.ready(a.InstanceGUID, false)
-		h.settle()
+		h.wait()
 		h.wantEvent("audit.app.process.not-ready", by, app, data(false))
 		h.wantLine("API", line("Process became not ready", false))
 		h.cell.ready(a.InstanceGUID, false) // a second report of the same
-		h.settle()
+		h.wait()
 		h.cell.ready(a.InstanceGUID, true)
-		h.settle()
+		h.wait()
 		h.wantEvent("audit.app.process.ready", by, app, data(true))
 		h.write(func(tx *store.Tx) error {
 			app.State = cf.Stopped
 			return store.Apps.Update(tx, app)
 		})
-		h.settle()
+		h.wait()
 		h.exitAll()
 		if got := len(h.events()); got != 3 {
 			t.Errorf("got %d events; want 3", got)
@@ -79,7 +79,7 @@ func TestReadinessIsRecorded(t *testing.T) {
 // TestAMoveIsRecorded has Cloud Controller's event of an instance that leaves its cell (CC:
 // ProcessEventRepository.record_rescheduling; tps: watcher.go).
 func TestAMoveIsRecorded(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, p := h.app("hello", 1, 64)
 		h.runAll()
 		a := *h.actuals()[0]
@@ -94,7 +94,7 @@ func TestAMoveIsRecorded(t *testing.T) {
 
 // TestATaskWithoutRoomSaysSo: the reason is there at once, and goes when the task starts.
 func TestATaskWithoutRoomSaysSo(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		h.cell.size(100)
 		app, _ := h.app("hello", 0, 64)
 		row := &cf.Task{AppGUID: app.GUID, DropletGUID: app.DropletGUID, SequenceID: 1, Name: "x", Command: "true", State: cf.TaskRunning, MemoryMB: 200, LogRateLimit: -1}
@@ -104,7 +104,7 @@ func TestATaskWithoutRoomSaysSo(t *testing.T) {
 			}
 			return store.LRPTasks.Insert(tx, lrp.Task{GUID: row.GUID, Domain: lrp.DomainTasks, State: lrp.TaskPending, CreatedAt: tx.Now, UpdatedAt: tx.Now})
 		})
-		h.settle()
+		h.wait()
 		const reason = "insufficient resources: memory"
 		if got := get(h, store.Tasks, row.GUID); got.State != cf.TaskRunning || got.FailureReason != reason {
 			t.Fatalf("got %+v; want %q at once", got, reason)
@@ -112,7 +112,7 @@ func TestATaskWithoutRoomSaysSo(t *testing.T) {
 		h.wantEvent("audit.app.task.unplaced", cf.Actor{GUID: row.GUID, Type: "task", Name: "x"}, app, map[string]any{"task_guid": row.GUID, "reason": reason})
 		h.cell.size(1000)
 		h.pass(31 * time.Second)
-		h.settle()
+		h.wait()
 		if got := get(h, store.Tasks, row.GUID); got.State != cf.TaskRunning || got.FailureReason != "" {
 			t.Errorf("got %+v; want a task that runs", got)
 		}
@@ -124,16 +124,16 @@ func TestATaskWithoutRoomSaysSo(t *testing.T) {
 
 // TestBuildsAreRecorded has Cloud Controller's events of builds (CC: BuildEventRepository).
 func TestBuildsAreRecorded(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, _ := h.app("hello", 0, 64)
 		by := cf.Actor{GUID: "user-1", Type: "user", Name: "joe"}
 		end := func(e lrp.Event) *cf.Build {
 			b := h.build(app)
 			b.CreatedBy = by
 			h.write(func(tx *store.Tx) error { return store.Builds.Update(tx, b) })
-			h.settle()
+			h.wait()
 			h.cell.exit(b.GUID, e)
-			h.settle()
+			h.wait()
 			return get(h, store.Builds, b.GUID)
 		}
 		b := end(lrp.Event{Result: []byte(result), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2"}}})

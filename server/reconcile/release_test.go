@@ -14,11 +14,11 @@ const releasing = `{"lifecycle_metadata":{"buildpacks":[]},"process_types":{"web
 
 // builtWithRelease stages a build of an app whose droplet has a release command, and returns
 // the build and the task of the command.
-func (h *house) builtWithRelease(app *cf.App) (*cf.Build, lrp.Container) {
+func (h *harness) builtWithRelease(app *cf.App) (*cf.Build, lrp.Container) {
 	h.t.Helper()
 	b := h.build(app)
 	h.cell.exit(b.GUID, lrp.Event{Result: []byte(releasing), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d2", Size: 7}}})
-	h.settle()
+	h.wait()
 	last := h.cell.started[len(h.cell.started)-1]
 	if last.GUID == b.GUID || last.Domain != lrp.DomainTasks {
 		h.t.Fatalf("got %+v; want the release command to run", last)
@@ -30,7 +30,7 @@ func (h *house) builtWithRelease(app *cf.App) (*cf.Build, lrp.Container) {
 }
 
 func TestABuildWaitsForTheReleaseCommand(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, _ := h.app("hello", 0, 64)
 		b, run := h.builtWithRelease(app)
 		task := get(h, store.Tasks, run.GUID)
@@ -38,7 +38,7 @@ func TestABuildWaitsForTheReleaseCommand(t *testing.T) {
 			t.Errorf("got task %+v with the log %+v", task, run.Log)
 		}
 		h.cell.exit(run.GUID, lrp.Event{})
-		h.settle()
+		h.wait()
 		got := get(h, store.Builds, b.GUID)
 		if got.State != cf.BuildStaged || got.DropletGUID != task.DropletGUID {
 			t.Errorf("got %+v; want it STAGED", got)
@@ -50,14 +50,14 @@ func TestABuildWaitsForTheReleaseCommand(t *testing.T) {
 
 func TestAReleaseCommandFailsTheBuild(t *testing.T) {
 	for name, c := range map[string]struct {
-		end  func(h *house, run lrp.Container)
+		end  func(h *harness, run lrp.Container)
 		want string
 	}{
-		"exit": {func(h *house, run lrp.Container) {
+		"exit": {func(h *harness, run lrp.Container) {
 			h.cell.exit(run.GUID, lrp.Event{Exit: lrp.Exit{Failed: true, Reason: "STG: Exited with status 3"}})
 		}, "Exited with status 3"},
-		"hangs": {func(h *house, _ lrp.Container) { h.pass(16 * time.Minute) }, "exceeded 15m0s timeout"},
-		"cancelled": {func(h *house, run lrp.Container) {
+		"hangs": {func(h *harness, _ lrp.Container) { h.pass(16 * time.Minute) }, "exceeded 15m0s timeout"},
+		"cancelled": {func(h *harness, run lrp.Container) {
 			h.write(func(tx *store.Tx) error {
 				t, err := store.Tasks.Get(tx, run.GUID)
 				if err != nil {
@@ -69,12 +69,12 @@ func TestAReleaseCommandFailsTheBuild(t *testing.T) {
 		}, "task was cancelled"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHouse(t, func(t *testing.T, h *house) {
+			withHarness(t, func(t *testing.T, h *harness) {
 				app, _ := h.app("hello", 0, 64)
 				b, run := h.builtWithRelease(app)
 				made := get(h, store.Builds, b.GUID).DropletGUID
 				c.end(h, run)
-				h.settle()
+				h.wait()
 				got := get(h, store.Builds, b.GUID)
 				if want := "StagingError - Staging error: the release command failed: " + c.want; got.State != cf.BuildFailed || got.Error != want || got.DropletGUID != "" {
 					t.Errorf("got %+v; want %s", got, want)
@@ -94,7 +94,7 @@ func TestAReleaseCommandFailsTheBuild(t *testing.T) {
 // TestAReleaseCommandOfTheProcess runs the command that a user gave the process "release", with
 // its memory; a quota can refuse it.
 func TestAReleaseCommandOfTheProcess(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		app, _ := h.app("hello", 0, 64)
 		h.write(func(tx *store.Tx) error {
 			return store.Processes.Insert(tx, &cf.Process{AppGUID: app.GUID, Type: "release", Command: "./own", MemoryMB: 48, DiskMB: 64, LogRateLimit: -1})
@@ -104,7 +104,7 @@ func TestAReleaseCommandOfTheProcess(t *testing.T) {
 			t.Errorf("got %+v", task)
 		}
 		h.cell.exit(run.GUID, lrp.Event{})
-		h.settle()
+		h.wait()
 		h.write(func(tx *store.Tx) error {
 			p, err := store.Processes.First(tx, store.Query{Where: map[string][]string{"types": {"release"}}})
 			if err != nil {
@@ -115,7 +115,7 @@ func TestAReleaseCommandOfTheProcess(t *testing.T) {
 		})
 		b := h.build(app)
 		h.cell.exit(b.GUID, lrp.Event{Result: []byte(releasing), Outputs: []lrp.Blob{{Name: "droplet", Digest: "d3", Size: 7}}})
-		h.settle()
+		h.wait()
 		if got := get(h, store.Builds, b.GUID); got.State != cf.BuildFailed || !strings.Contains(got.Error, "command presence") {
 			t.Errorf("got %+v; want it refused", got)
 		}

@@ -9,20 +9,20 @@ import (
 )
 
 // skipping starts the loop again so that it skips stagings. The stack is of *version.
-func (h *house) skipping(version *string) {
+func (h *harness) skipping(version *string) {
 	h.stop()
 	h.versions = func(string) string { return *version }
 	h.begin()
 }
 
 // staged makes a build and ends its staging, if one runs. It reports whether one did.
-func (h *house) staged(b *cf.Build, droplet string) (ran bool) {
+func (h *harness) staged(b *cf.Build, droplet string) (ran bool) {
 	h.t.Helper()
 	for _, s := range h.cell.started {
 		if s.GUID == b.GUID {
 			ran = true
 			h.cell.exit(b.GUID, lrp.Event{Result: []byte(result), Outputs: []lrp.Blob{{Name: "droplet", Digest: droplet, Size: 7}, {Name: "cache", Digest: "c-" + droplet}}})
-			h.settle()
+			h.wait()
 		}
 	}
 	if got := get(h, store.Builds, b.GUID); got.State != cf.BuildStaged {
@@ -31,7 +31,7 @@ func (h *house) staged(b *cf.Build, droplet string) (ran bool) {
 	return ran
 }
 
-func (h *house) dropletOf(b *cf.Build) *cf.Droplet {
+func (h *harness) dropletOf(b *cf.Build) *cf.Droplet {
 	h.t.Helper()
 	return get(h, store.Droplets, get(h, store.Builds, b.GUID).DropletGUID)
 }
@@ -39,7 +39,7 @@ func (h *house) dropletOf(b *cf.Build) *cf.Droplet {
 // A push that changes nothing takes the bits of the droplet before, as another droplet,
 // and the log says so.
 func TestAnUnchangedBuildIsNotStaged(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		version := "1"
 		h.skipping(&version)
 		app, _ := h.app("hello", 0, 64)
@@ -66,14 +66,14 @@ func TestAnUnchangedBuildIsNotStaged(t *testing.T) {
 
 // What a staging depends on makes it run when it changes.
 func TestAChangedBuildIsStaged(t *testing.T) {
-	for name, change := range map[string]func(h *house, app *cf.App, version *string, first *cf.Build) *cf.Build{
-		"bits": func(h *house, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
+	for name, change := range map[string]func(h *harness, app *cf.App, version *string, first *cf.Build) *cf.Build{
+		"bits": func(h *harness, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
 			return h.buildWith(app, func(p *cf.Package, _ *cf.Build) { p.Digest = "p2" })
 		},
-		"environment": func(h *house, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
+		"environment": func(h *harness, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
 			return h.buildWith(app, func(_ *cf.Package, b *cf.Build) { b.Env = map[string]string{"A": "b"} })
 		},
-		"environment of all stagings": func(h *house, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
+		"environment of all stagings": func(h *harness, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
 			h.write(func(tx *store.Tx) error {
 				g, err := store.EnvGroups.First(tx, store.Query{Where: map[string][]string{"names": {"staging"}}})
 				if err == nil {
@@ -84,8 +84,10 @@ func TestAChangedBuildIsStaged(t *testing.T) {
 			})
 			return h.build(app)
 		},
-		"buildpacks": func(h *house, app *cf.App, _ *string, _ *cf.Build) *cf.Build { return h.build(app, "binary_buildpack") },
-		"a buildpack's bits": func(h *house, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
+		"buildpacks": func(h *harness, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
+			return h.build(app, "binary_buildpack")
+		},
+		"a buildpack's bits": func(h *harness, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
 			h.write(func(tx *store.Tx) error {
 				b, err := store.Buildpacks.First(tx, store.Query{})
 				if err != nil {
@@ -96,28 +98,28 @@ func TestAChangedBuildIsStaged(t *testing.T) {
 			})
 			return h.build(app)
 		},
-		"the stack's files": func(h *house, app *cf.App, version *string, _ *cf.Build) *cf.Build {
+		"the stack's files": func(h *harness, app *cf.App, version *string, _ *cf.Build) *cf.Build {
 			*version = "2"
 			return h.build(app)
 		},
-		"memory": func(h *house, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
+		"memory": func(h *harness, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
 			return h.buildWith(app, func(_ *cf.Package, b *cf.Build) { b.MemoryMB = 600 })
 		},
-		"a restage": func(h *house, app *cf.App, _ *string, first *cf.Build) *cf.Build {
+		"a restage": func(h *harness, app *cf.App, _ *string, first *cf.Build) *cf.Build {
 			return h.buildWith(app, func(_ *cf.Package, b *cf.Build) { b.PackageGUID = first.PackageGUID })
 		},
-		"a cleared build cache": func(h *house, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
+		"a cleared build cache": func(h *harness, app *cf.App, _ *string, _ *cf.Build) *cf.Build {
 			h.write(func(tx *store.Tx) error { return store.BuildCaches.ClearOf(tx, app.GUID) })
 			return h.build(app)
 		},
-		"a deleted droplet": func(h *house, app *cf.App, _ *string, first *cf.Build) *cf.Build {
+		"a deleted droplet": func(h *harness, app *cf.App, _ *string, first *cf.Build) *cf.Build {
 			d := h.dropletOf(first)
 			h.write(func(tx *store.Tx) error { return store.Droplets.Delete(tx, d.GUID) })
 			return h.build(app)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHouse(t, func(_ *testing.T, h *house) {
+			withHarness(t, func(_ *testing.T, h *harness) {
 				version := "1"
 				h.skipping(&version)
 				app, _ := h.app("hello", 0, 64)
@@ -134,7 +136,7 @@ func TestAChangedBuildIsStaged(t *testing.T) {
 
 // A buildpack by URL may be another one each time: its builds are always staged.
 func TestABuildWithADownloadIsStaged(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		version := "1"
 		h.skipping(&version)
 		app, _ := h.app("hello", 0, 64)
@@ -148,7 +150,7 @@ func TestABuildWithADownloadIsStaged(t *testing.T) {
 
 // Where nobody knows what a stack's files are, all builds are staged.
 func TestABuildOnAnUnknownStackIsStaged(t *testing.T) {
-	inHouse(t, func(t *testing.T, h *house) {
+	withHarness(t, func(t *testing.T, h *harness) {
 		version := ""
 		h.skipping(&version)
 		app, _ := h.app("hello", 0, 64)

@@ -35,7 +35,7 @@ type Measure struct {
 const maxTicks = 1000
 
 // Run replays a script, and calls told after each step.
-func Run(ctx context.Context, c Config, script []Step, told func(Measure)) (Result, error) {
+func Run(ctx context.Context, c Config, script []Step, report func(Measure)) (Result, error) {
 	f := newFleet(c)
 	var r Result
 	for _, s := range script {
@@ -54,7 +54,7 @@ func Run(ctx context.Context, c Config, script []Step, told func(Measure)) (Resu
 			return r, fmt.Errorf("after %q: %w", s, err)
 		}
 		f.count(&m)
-		told(m)
+		report(m)
 		r.Steps = append(r.Steps, m)
 	}
 	r.Idle.Step = "idle"
@@ -105,9 +105,9 @@ func (f *fleet) count(m *Measure) {
 // check says what no plan may do: two live instances of an index, more on a
 // cell than it has room for, a container where its constraint forbids it.
 func (f *fleet) check() error {
-	wishes := map[string]*lrp.Desired{}
+	desired := map[string]*lrp.Desired{}
 	for i := range f.world.Desired {
-		wishes[f.world.Desired[i].ProcessGUID] = &f.world.Desired[i]
+		desired[f.world.Desired[i].ProcessGUID] = &f.world.Desired[i]
 	}
 	live := map[lrp.Key]bool{}
 	for _, c := range f.world.Cells {
@@ -119,7 +119,7 @@ func (f *fleet) check() error {
 				return fmt.Errorf("two instances of %v live", key)
 			}
 			live[key] = true
-			if d := wishes[s.ProcessGUID]; d != nil && !d.Constraint.Allows(c.Tags) {
+			if d := desired[s.ProcessGUID]; d != nil && !d.Constraint.Allows(c.Tags) {
 				return fmt.Errorf("%v is on %s, whose tags are %v", key, c.ID, c.Tags)
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"cupola/store/cf"
 )
 
-// house is a Loop with a real store and a fake cell, in a synctest bubble.
-type house struct {
+// harness is a Loop with a real store and a fake cell, in a synctest bubble.
+type harness struct {
 	t     *testing.T
 	store *store.Store
 	dir   string // of the store
@@ -35,11 +35,11 @@ type house struct {
 	lines []lrp.LogLine
 }
 
-// inHouse runs a test in a bubble, with the loop running.
-func inHouse(t *testing.T, f func(t *testing.T, h *house)) {
+// withHarness runs a test in a bubble, with the loop running.
+func withHarness(t *testing.T, f func(t *testing.T, h *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{t: t, cell: newFakeCell("cell-1")}
+		h := &harness{t: t, cell: newFakeCell("cell-1")}
 		h.pull = func(ImagePull) (Image, error) { return Image{}, errors.New("no network") }
 		dir := t.TempDir()
 		s, err := store.Open(store.Config{Dir: dir})
@@ -57,7 +57,7 @@ func inHouse(t *testing.T, f func(t *testing.T, h *house)) {
 }
 
 // begin starts a loop, as a daemon does.
-func (h *house) begin() {
+func (h *harness) begin() {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	h.loop = New(Config{Store: h.store, Cells: []Cell{h.cell}, API: "http://api.localhost", StackVersion: h.versions, Release: apps.Release,
 		Pull: func(ctx context.Context, p ImagePull) (Image, error) {
@@ -83,34 +83,34 @@ func (h *house) begin() {
 		cancel()
 		<-done
 	}
-	h.settle()
+	h.wait()
 }
 
-// settle waits until nothing is left to do but to wait.
-func (h *house) settle() { synctest.Wait() }
+// wait waits until all goroutines are blocked.
+func (h *harness) wait() { synctest.Wait() }
 
 // pass lets time pass, in which what is due happens.
-func (h *house) pass(d time.Duration) {
+func (h *harness) pass(d time.Duration) {
 	<-time.After(d)
-	h.settle()
+	h.wait()
 }
 
-func (h *house) write(f func(*store.Tx) error) {
+func (h *harness) write(f func(*store.Tx) error) {
 	h.t.Helper()
 	if err := h.store.Write(h.t.Context(), f); err != nil {
 		h.t.Fatal(err)
 	}
-	h.settle()
+	h.wait()
 }
 
-func (h *house) read(f func(*store.Tx) error) {
+func (h *harness) read(f func(*store.Tx) error) {
 	h.t.Helper()
 	if err := h.store.Read(h.t.Context(), f); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) seed() {
+func (h *harness) seed() {
 	h.write(func(tx *store.Tx) error {
 		org := cf.Org{Name: "org"}
 		if err := store.Orgs.Insert(tx, &org); err != nil {
@@ -128,7 +128,7 @@ func (h *house) seed() {
 }
 
 // app makes a started app with a droplet and a web process.
-func (h *house) app(name string, instances, memoryMB int) (*cf.App, *cf.Process) {
+func (h *harness) app(name string, instances, memoryMB int) (*cf.App, *cf.Process) {
 	h.t.Helper()
 	app := &cf.App{Name: name, SpaceGUID: h.space.GUID, State: cf.Stopped, Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: "minifs"}}
 	p := &cf.Process{Type: "web", Instances: instances, MemoryMB: memoryMB, DiskMB: 64, LogRateLimit: -1}
@@ -151,13 +151,13 @@ func (h *house) app(name string, instances, memoryMB int) (*cf.App, *cf.Process)
 }
 
 // build makes a build of a package of the app.
-func (h *house) build(app *cf.App, buildpacks ...string) *cf.Build {
+func (h *harness) build(app *cf.App, buildpacks ...string) *cf.Build {
 	h.t.Helper()
 	return h.buildWith(app, func(_ *cf.Package, b *cf.Build) { b.Lifecycle.Buildpacks = buildpacks })
 }
 
 // buildWith is build with a change of its package, unless the build has one, and of the build.
-func (h *house) buildWith(app *cf.App, change func(*cf.Package, *cf.Build)) *cf.Build {
+func (h *harness) buildWith(app *cf.App, change func(*cf.Package, *cf.Build)) *cf.Build {
 	h.t.Helper()
 	b := &cf.Build{AppGUID: app.GUID, State: cf.BuildStaging, MemoryMB: 512, DiskMB: 512, LogRateLimit: -1,
 		Lifecycle: cf.Lifecycle{Type: cf.LifecycleBuildpack, Stack: "minifs"}}
@@ -175,7 +175,7 @@ func (h *house) buildWith(app *cf.App, change func(*cf.Package, *cf.Build)) *cf.
 	return b
 }
 
-func (h *house) actuals() []*lrp.Actual {
+func (h *harness) actuals() []*lrp.Actual {
 	h.t.Helper()
 	var rows []*lrp.Actual
 	h.read(func(tx *store.Tx) (err error) {
@@ -186,7 +186,7 @@ func (h *house) actuals() []*lrp.Actual {
 }
 
 // states are the states of all instances by index.
-func (h *house) states() string {
+func (h *harness) states() string {
 	h.t.Helper()
 	s := ""
 	for _, a := range h.actuals() {
@@ -202,7 +202,7 @@ func (h *house) states() string {
 	return s
 }
 
-func (h *house) wantStates(want string) {
+func (h *harness) wantStates(want string) {
 	h.t.Helper()
 	if got := h.states(); got != want {
 		h.t.Fatalf("got %q; want %q", got, want)
@@ -210,22 +210,22 @@ func (h *house) wantStates(want string) {
 }
 
 // runAll has all instances that are being made run.
-func (h *house) runAll() {
+func (h *harness) runAll() {
 	for _, g := range h.cell.guids(lrp.PhaseCreating) {
 		h.cell.run(g)
 	}
-	h.settle()
+	h.wait()
 }
 
 // exitAll has all instances exit that were told to stop.
-func (h *house) exitAll() {
+func (h *harness) exitAll() {
 	for _, g := range h.cell.guids(lrp.PhaseStopping) {
 		h.cell.exit(g, lrp.Event{})
 	}
-	h.settle()
+	h.wait()
 }
 
-func get[T any](h *house, table *store.Table[T], guid string) *T {
+func get[T any](h *harness, table *store.Table[T], guid string) *T {
 	h.t.Helper()
 	var v *T
 	h.read(func(tx *store.Tx) (err error) {
@@ -235,14 +235,14 @@ func get[T any](h *house, table *store.Table[T], guid string) *T {
 	return v
 }
 
-func (h *house) wantOneOf(want ...string) {
+func (h *harness) wantOneOf(want ...string) {
 	h.t.Helper()
 	if got := h.states(); !slices.Contains(want, got) {
 		h.t.Fatalf("got %q; want one of %q", got, want)
 	}
 }
 
-func (h *house) wantLine(source, text string) {
+func (h *harness) wantLine(source, text string) {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()

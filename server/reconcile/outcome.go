@@ -21,19 +21,19 @@ type outcome struct {
 	outputs []lrp.Blob
 }
 
-// settle records in a task's owner how it ended, unless the owner is gone. It
+// recordOutcome records in a task's owner how it ended, unless the owner is gone. It
 // returns the lines that the owner's log gets once that is committed.
-func (l *Loop) settle(tx *store.Tx, t lrp.Task, o outcome) (lines []lrp.LogLine, err error) {
+func (l *Loop) recordOutcome(tx *store.Tx, t lrp.Task, o outcome) (lines []lrp.LogLine, err error) {
 	switch t.Domain {
 	case lrp.DomainStaging:
-		lines, err = l.settleBuild(tx, t.GUID, o)
+		lines, err = l.recordBuild(tx, t.GUID, o)
 	case lrp.DomainTasks:
-		lines, err = settleTask(tx, t.GUID, o)
+		lines, err = recordTask(tx, t.GUID, o)
 	default:
 		if s := l.source(t.Domain); s != nil {
 			err = s.Ended(tx, t.GUID, Ending{Result: o.result, Reason: o.ended(), Lost: o.lost})
 		} else {
-			err = settleBBSTask(tx, t, o)
+			err = recordBBSTask(tx, t, o)
 		}
 	}
 	if store.IsNotFound(err) {
@@ -42,7 +42,7 @@ func (l *Loop) settle(tx *store.Tx, t lrp.Task, o outcome) (lines []lrp.LogLine,
 	return lines, err
 }
 
-func settleTask(tx *store.Tx, guid string, o outcome) ([]lrp.LogLine, error) {
+func recordTask(tx *store.Tx, guid string, o outcome) ([]lrp.LogLine, error) {
 	t, err := store.Tasks.Get(tx, guid)
 	if err != nil {
 		return nil, err
@@ -57,9 +57,9 @@ func settleTask(tx *store.Tx, guid string, o outcome) ([]lrp.LogLine, error) {
 	return released(tx, t)
 }
 
-// settleBuild ends a build: with a droplet, or with the error that Cloud
+// recordBuild ends a build: with a droplet, or with the error that Cloud
 // Controller gives. It returns what Cloud Controller logs of that.
-func (l *Loop) settleBuild(tx *store.Tx, guid string, o outcome) ([]lrp.LogLine, error) {
+func (l *Loop) recordBuild(tx *store.Tx, guid string, o outcome) ([]lrp.LogLine, error) {
 	b, err := store.Builds.Get(tx, guid)
 	if err != nil || b.State != cf.BuildStaging {
 		return nil, err
