@@ -23,8 +23,8 @@ type keptSets struct {
 	changes map[string][]*changedRows // by table
 }
 
-// keeping is what a transaction of a Reads needs of them.
-type keeping struct {
+// keptTx is what a transaction of a Reads needs of them.
+type keptTx struct {
 	sets  *keptSets
 	feed  *feed
 	seen  uint64 // the last commit that ended before the transaction began
@@ -105,7 +105,7 @@ func (t *Table[T]) keep(tx *Tx, column string, values []string) (list []*T, err 
 }
 
 // fix has the transaction's moment come: a commit that is noted later is not in it.
-func (k *keeping) fix(tx *Tx) error {
+func (k *keptTx) fix(tx *Tx) error {
 	if k.fixed {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (k *keeping) fix(tx *Tx) error {
 	return tx.sql.tx.QueryRowContext(tx.ctx, "SELECT count(*) FROM (SELECT 1 FROM sqlite_schema LIMIT 1)").Scan(&n)
 }
 
-func keptSetOf[T any](k *keeping, table, column string) *keptSet[T] {
+func keptSetOf[T any](k *keptTx, table, column string) *keptSet[T] {
 	key := [2]string{table, column}
 	if set, ok := k.sets.sets[key].(*keptSet[T]); ok {
 		return set

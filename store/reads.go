@@ -106,7 +106,7 @@ func (r *Reads) Read(ctx context.Context, f func(*Tx) error) error {
 	seen := r.store.feed.seen()
 	return r.Noting(r.store.Read)(ctx, func(tx *Tx) error {
 		tx.lenient = true
-		tx.kept = &keeping{sets: &r.kept, feed: r.store.feed, seen: seen}
+		tx.kept = &keptTx{sets: &r.kept, feed: r.store.feed, seen: seen}
 		return f(tx)
 	})
 }

@@ -181,7 +181,7 @@ type Tx struct {
 	damaged  *damagedRows
 	compared *compared
 	lenient  bool      // reads leave out what cannot be decoded
-	kept     *keeping  // rows that earlier reads left; nil: none
+	kept     *keptTx   // rows that earlier reads left; nil: none
 	left     []*damage // what they left out
 	followed bool      // somebody wants changes
 	changes  []Change

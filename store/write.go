@@ -187,8 +187,8 @@ func (s *Store) endBatch() {
 // measure tells what f did, and logs it where others waited long for it.
 func (s *Store) measure(tx *Tx, begun time.Time, f func(*Tx) error) {
 	took := time.Since(begun)
-	if told := s.held.Load(); told != nil {
-		(*told)(Held{tx.sql.own, took})
+	if report := s.held.Load(); report != nil {
+		(*report)(Held{tx.sql.own, took})
 	}
 	waiting := s.writers.Waiting()
 	if took <= longWrite || waiting == 0 {

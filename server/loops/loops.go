@@ -91,7 +91,7 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, pull reconcile.Pull,
 	}
 	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: pull, BBS: l.Desired, Sources: sources, Release: apps.Release, StackVersion: l.stackVersion(),
 		Observe: observe, Logs: x.Logs.Line, Log: x.Log})
-	l.Sleep = sleep.New(sleep.Config{Store: x.Store, Router: r, Wish: cf.SleepWish{After: x.SleepAfter, StopAfter: x.SleepStopAfter},
+	l.Sleep = sleep.New(sleep.Config{Store: x.Store, Router: r, Defaults: cf.SleepTimes{After: x.SleepAfter, StopAfter: x.SleepStopAfter},
 		Freeze: x.Freeze, Thaw: x.Cell.Thaw, Containers: x.AllContainers, Routed: l.Ingress.Current, Logs: x.Logs.Line, Log: x.Log})
 	r.SetWake(l.Sleep.Wake)
 	return l.openOutbound(x)

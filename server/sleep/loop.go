@@ -30,9 +30,9 @@ var ErrNoFreezer = errors.New("the machine has no cgroup freezer")
 
 // Config is what a Loop is made of.
 type Config struct {
-	Store  *store.Store
-	Router Router
-	Wish   cf.SleepWish // of apps that say nothing
+	Store    *store.Store
+	Router   Router
+	Defaults cf.SleepTimes // of apps that say nothing
 	// Freeze stops the processes of an instance where they are, or fails with ErrNoFreezer;
 	// Thaw lets them go on.
 	Freeze     func(ctx context.Context, instanceGUID string) error
@@ -90,7 +90,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	return store.Derive(ctx, l.Store, store.Derivation[world]{Name: "sleep", Read: l.read, Use: l.use, Wake: l.kick, Log: l.Log})
 }
 
-func (l *Loop) read(tx *store.Tx) (world, error) { return load(tx, l.Wish) }
+func (l *Loop) read(tx *store.Tx) (world, error) { return load(tx, l.Defaults) }
 
 // minPause keeps many apps with requests from being looked at one by one.
 const minPause = time.Second
@@ -209,7 +209,7 @@ func (l *Loop) fallAsleep(ctx context.Context, guid string, a *app) error {
 	s := l.of(guid)
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	if s.state != "" || !l.Router.Doze(guid, time.Now().Add(-a.wish.After)) {
+	if s.state != "" || !l.Router.Doze(guid, time.Now().Add(-a.times.After)) {
 		return nil
 	}
 	// First the rows: what a killed daemon had frozen, the next one knows.
@@ -230,7 +230,7 @@ func (l *Loop) fallAsleep(ctx context.Context, guid string, a *app) error {
 		l.Router.Rouse(guid)
 		return err
 	}
-	l.say(guid, "App sleeps after %s without a request", a.wish.After)
+	l.say(guid, "App sleeps after %s without a request", a.times.After)
 	return nil
 }
 
@@ -263,7 +263,7 @@ func (l *Loop) stop(ctx context.Context, guid string, a *app) error {
 		return err
 	}
 	s.state = cf.SleepStopped
-	l.say(guid, "App sleeps without instances after %s asleep", a.wish.StopAfter)
+	l.say(guid, "App sleeps without instances after %s asleep", a.times.StopAfter)
 	return nil
 }
 

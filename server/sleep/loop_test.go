@@ -32,7 +32,7 @@ type bed struct {
 	lines  []string
 }
 
-func inBed(t *testing.T, wish cf.SleepWish, f func(t *testing.T, b *bed)) {
+func inBed(t *testing.T, defaults cf.SleepTimes, f func(t *testing.T, b *bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := store.Open(store.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
@@ -42,7 +42,7 @@ func inBed(t *testing.T, wish cf.SleepWish, f func(t *testing.T, b *bed)) {
 		defer s.Close()
 		b := &bed{t: t, store: s, frozen: map[string]bool{"i0": false}}
 		b.write(b.seed)
-		b.begin(wish)
+		b.begin(defaults)
 		defer func() { b.end() }()
 		f(t, b)
 	})
@@ -68,9 +68,9 @@ func instance(process string, index int, guid string) lrp.Actual {
 }
 
 // begin starts a daemon's router and loop.
-func (b *bed) begin(wish cf.SleepWish) {
+func (b *bed) begin(defaults cf.SleepTimes) {
 	b.router = router.New(router.Config{Log: slog.New(slog.DiscardHandler)})
-	b.loop = New(Config{Store: b.store, Router: b.router, Wish: wish, Freeze: b.freeze, Thaw: b.thaw, Containers: b.containers,
+	b.loop = New(Config{Store: b.store, Router: b.router, Defaults: defaults, Freeze: b.freeze, Thaw: b.thaw, Containers: b.containers,
 		Routed: func(context.Context) error { return nil },
 		Logs: func(l lrp.LogLine) {
 			b.mu.Lock()
@@ -185,7 +185,7 @@ func (b *bed) serve(on bool) {
 	b.router.Set(router.Table{Routes: []router.Route{r}})
 }
 
-var hour = cf.SleepWish{StopAfter: time.Hour}
+var hour = cf.SleepTimes{StopAfter: time.Hour}
 
 func TestFallsAsleepAndWakes(t *testing.T) {
 	inBed(t, hour, func(_ *testing.T, b *bed) {
@@ -341,7 +341,7 @@ func TestNextDaemon(t *testing.T) {
 }
 
 func TestStoppedAppStarts(t *testing.T) {
-	inBed(t, cf.SleepWish{StopAfter: time.Second}, func(t *testing.T, b *bed) {
+	inBed(t, cf.SleepTimes{StopAfter: time.Second}, func(t *testing.T, b *bed) {
 		b.serve(true)
 		b.pass(11 * time.Minute)
 		b.want(cf.SleepStopped, true)
@@ -367,7 +367,7 @@ func TestStoppedAppStarts(t *testing.T) {
 }
 
 func TestStoppedAppThatDoesNotStart(t *testing.T) {
-	inBed(t, cf.SleepWish{StopAfter: time.Second}, func(t *testing.T, b *bed) {
+	inBed(t, cf.SleepTimes{StopAfter: time.Second}, func(t *testing.T, b *bed) {
 		b.pass(11 * time.Minute)
 		began := time.Now()
 		err := b.request()
@@ -381,7 +381,7 @@ func TestStoppedAppThatDoesNotStart(t *testing.T) {
 }
 
 func TestWithoutFreezer(t *testing.T) {
-	inBed(t, cf.SleepWish{}, func(_ *testing.T, b *bed) {
+	inBed(t, cf.SleepTimes{}, func(_ *testing.T, b *bed) {
 		b.with(func() { b.fails = ErrNoFreezer })
 		b.pass(11 * time.Minute)
 		b.want(cf.SleepStopped, false)
@@ -389,7 +389,7 @@ func TestWithoutFreezer(t *testing.T) {
 }
 
 func TestFreezeThatFails(t *testing.T) {
-	inBed(t, cf.SleepWish{}, func(_ *testing.T, b *bed) {
+	inBed(t, cf.SleepTimes{}, func(_ *testing.T, b *bed) {
 		b.with(func() { b.fails = errors.New("a session is open") })
 		b.pass(11 * time.Minute)
 		b.want("", false)
@@ -401,11 +401,11 @@ func TestFreezeThatFails(t *testing.T) {
 	})
 }
 
-// TestDefaultWish holds for apps that say nothing, and for one that says it does not sleep.
-func TestDefaultWish(t *testing.T) {
-	wish := cf.SleepWish{After: time.Minute}
+// TestDefaultTimes holds for apps that say nothing, and for one that says it does not sleep.
+func TestDefaultTimes(t *testing.T) {
+	times := cf.SleepTimes{After: time.Minute}
 	for labels, want := range map[string]cf.SleepState{"": cf.SleepFrozen, "off": "", "1h": "", "bad": cf.SleepFrozen} {
-		inBed(t, wish, func(t *testing.T, b *bed) {
+		inBed(t, times, func(t *testing.T, b *bed) {
 			b.write(func(tx *store.Tx) error {
 				a, err := store.Apps.Get(tx, "app")
 				if err != nil {

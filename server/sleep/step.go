@@ -11,7 +11,7 @@ import (
 // app is what a decision about an app depends on.
 type app struct {
 	*cf.App
-	wish      cf.SleepWish
+	times     cf.SleepTimes
 	processes []*cf.Process // that have instances
 	sleeps    []*cf.Sleep
 	instances []*lrp.Actual // of the processes, also of older versions
@@ -42,10 +42,10 @@ func step(a app, now, idle time.Time, frozen func(instanceGUID string) bool) ver
 	if len(a.sleeps) > 0 {
 		return a.stepAsleep(now, frozen)
 	}
-	if a.wish.After == 0 || a.awake() != "" {
+	if a.times.After == 0 || a.awake() != "" {
 		return verdict{}
 	}
-	if due := idle.Add(a.wish.After); due.After(now) {
+	if due := idle.Add(a.times.After); due.After(now) {
 		return verdict{at: due}
 	}
 	return verdict{deed: freeze}
@@ -55,7 +55,7 @@ func (a app) stepAsleep(now time.Time, frozen func(string) bool) verdict {
 	if a.App == nil || a.State != cf.Started || len(a.processes) == 0 {
 		return verdict{deed: forget}
 	}
-	if a.wish.After == 0 {
+	if a.times.After == 0 {
 		return verdict{deed: wake, why: "it is not to sleep any longer"}
 	}
 	if a.busy != "" {
@@ -67,7 +67,7 @@ func (a app) stepAsleep(now time.Time, frozen func(string) bool) verdict {
 	if a.sleeps[0].State == cf.SleepStopped {
 		return verdict{}
 	}
-	if why := a.unsettled(); why != "" {
+	if why := a.changing(); why != "" {
 		return verdict{deed: wake, why: why}
 	}
 	for _, i := range a.instances {
@@ -75,10 +75,10 @@ func (a app) stepAsleep(now time.Time, frozen func(string) bool) verdict {
 			return verdict{deed: wake, why: "an instance is awake"}
 		}
 	}
-	if a.wish.StopAfter == 0 {
+	if a.times.StopAfter == 0 {
 		return verdict{}
 	}
-	if due := a.sleeps[0].Since.Add(a.wish.StopAfter); due.After(now) {
+	if due := a.sleeps[0].Since.Add(a.times.StopAfter); due.After(now) {
 		return verdict{at: due}
 	}
 	return verdict{deed: stop}
@@ -106,12 +106,12 @@ func (a app) awake() string {
 	case a.busy != "":
 		return a.busy
 	}
-	return a.unsettled()
+	return a.changing()
 }
 
-// unsettled says that instances come or go; "" if all that are wanted run and are ready, and
-// no others.
-func (a app) unsettled() string {
+// changing returns why instances are changing; "" if exactly the desired ones run and are
+// ready.
+func (a app) changing() string {
 	want := map[string]int{}
 	for _, p := range a.processes {
 		want[desire.ProcessGUID(p, a.App)] = p.Instances

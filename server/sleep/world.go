@@ -13,8 +13,8 @@ import (
 // world is the apps that may sleep, or do, by GUID.
 type world map[string]*app
 
-// load reads the world. wish is that of apps that say nothing.
-func load(tx *store.Tx, wish cf.SleepWish) (world, error) {
+// load reads the world. defaults are for apps without labels.
+func load(tx *store.Tx, defaults cf.SleepTimes) (world, error) {
 	w := world{}
 	sleeps, err := store.Sleeps.All(tx)
 	if err != nil {
@@ -23,7 +23,7 @@ func load(tx *store.Tx, wish cf.SleepWish) (world, error) {
 	for _, s := range sleeps {
 		w.at(s.AppGUID).sleeps = append(w.at(s.AppGUID).sleeps, s)
 	}
-	if err := w.loadApps(tx, wish); err != nil {
+	if err := w.loadApps(tx, defaults); err != nil {
 		return nil, err
 	}
 	guids := w.guids()
@@ -61,13 +61,13 @@ func (w world) guids() (all []string) {
 }
 
 // loadApps reads the apps that sleep, and those that are to.
-func (w world) loadApps(tx *store.Tx, wish cf.SleepWish) error {
+func (w world) loadApps(tx *store.Tx, defaults cf.SleepTimes) error {
 	asleep, err := store.Apps.By(tx, "guids", w.guids()...)
 	if err != nil {
 		return err
 	}
 	where := map[string][]string{"states": {string(cf.Started)}}
-	if wish.After == 0 {
+	if defaults.After == 0 {
 		where["sleeping_after"] = nil
 	}
 	may, err := store.Apps.Where(tx, where)
@@ -75,9 +75,9 @@ func (w world) loadApps(tx *store.Tx, wish cf.SleepWish) error {
 		return err
 	}
 	for _, a := range slices.Concat(asleep, may) {
-		if of := wish.Of(a.Labels); of.After > 0 || w[a.GUID] != nil {
+		if of := defaults.Of(a.Labels); of.After > 0 || w[a.GUID] != nil {
 			at := w.at(a.GUID)
-			at.App, at.wish = a, of
+			at.App, at.times = a, of
 		}
 	}
 	return nil

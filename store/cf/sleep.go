@@ -41,22 +41,22 @@ func IsSleepTime(label string) bool {
 	return label == LabelSleepAfter || label == LabelSleepStopAfter
 }
 
-// SleepWish is when an app sleeps.
-type SleepWish struct {
+// SleepTimes says when an app falls asleep.
+type SleepTimes struct {
 	After     time.Duration // without a request; 0: never
 	StopAfter time.Duration // asleep; 0: never
 }
 
-// Of is the wish of an app with these labels, where w is that of apps without.
-func (w SleepWish) Of(labels map[string]string) SleepWish {
-	for label, field := range map[string]*time.Duration{LabelSleepAfter: &w.After, LabelSleepStopAfter: &w.StopAfter} {
+// Of returns the times of an app with these labels; t are those of apps without.
+func (t SleepTimes) Of(labels map[string]string) SleepTimes {
+	for label, field := range map[string]*time.Duration{LabelSleepAfter: &t.After, LabelSleepStopAfter: &t.StopAfter} {
 		if value, ok := labels[label]; ok {
 			if d, err := SleepTime(value); err == nil { // an earlier version checked no label
 				*field = d
 			}
 		}
 	}
-	return w
+	return t
 }
 
 // SleepState is how an app sleeps.
