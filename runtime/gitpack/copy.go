@@ -84,7 +84,7 @@ func (c *copier) object() error {
 		return err
 	}
 	if size > c.Chain {
-		return ErrObject
+		return errObject
 	}
 	if c.sum += size; c.sum > c.All {
 		return fmt.Errorf("it unpacks to more than %d bytes", c.All)

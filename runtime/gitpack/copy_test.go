@@ -51,7 +51,7 @@ func TestCopyRefuses(t *testing.T) {
 		want    string
 	}{
 		"too many objects": {3, func(*packed) {}, "it has 3 objects; at most 2 are read"},
-		"a large object":   {1, func(p *packed) { p.blob(1001) }, ErrObject.Error()},
+		"a large object":   {1, func(p *packed) { p.blob(1001) }, errObject.Error()},
 		"too much":         {2, func(p *packed) { p.blob(800); p.blob(800) }, "it unpacks to more than 1500 bytes"},
 		"a bomb":           {1, func(p *packed) { p.object(3, 10, nil, make([]byte, 1<<20)) }, errPack.Error()},
 		"a short object":   {1, func(p *packed) { p.object(3, 10, nil, []byte("x")) }, errPack.Error()},

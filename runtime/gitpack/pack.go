@@ -84,8 +84,8 @@ type measure struct {
 	sum     int64
 }
 
-// ErrObject says that go-git would need too much memory for an object.
-var ErrObject = errors.New("it has an object that takes too much memory")
+// errObject says that go-git would need too much memory for an object.
+var errObject = errors.New("it has an object that takes too much memory")
 
 // next measures one more object.
 func (m *measure) next(s *packfile.Scanner) error {
@@ -94,7 +94,7 @@ func (m *measure) next(s *packfile.Scanner) error {
 		return err
 	}
 	if h.Length < 0 || h.Length > m.Chain {
-		return ErrObject
+		return errObject
 	}
 	var begin beginning
 	if _, _, err := s.NextObject(&begin); err != nil { // which ends at the length of the header
@@ -104,7 +104,7 @@ func (m *measure) next(s *packfile.Scanner) error {
 	if h.Type.IsDelta() {
 		becomes, err := begin.becomes()
 		if err != nil || becomes > uint64(m.Chain) {
-			return ErrObject
+			return errObject
 		}
 		size += int64(becomes)
 	}
@@ -120,7 +120,7 @@ func (m *measure) next(s *packfile.Scanner) error {
 	m.sum += size
 	switch {
 	case m.longest+m.named > m.Chain:
-		return ErrObject
+		return errObject
 	case m.sum > m.All:
 		return fmt.Errorf("it unpacks to more than %d bytes", m.All)
 	}

@@ -73,20 +73,20 @@ func TestPacksAreMeasured(t *testing.T) {
 	}{
 		"what fits":            {2, func(p *packed) { p.delta(p.blob(400), 400, 500) }, ""},
 		"many objects":         {11, func(*packed) {}, "it has 11 objects; at most 10 are read"},
-		"a large one":          {1, func(p *packed) { p.blob(1001) }, ErrObject.Error()},
+		"a large one":          {1, func(p *packed) { p.blob(1001) }, errObject.Error()},
 		"a lie about its size": {1, func(p *packed) { p.object(3, 10, nil, make([]byte, 100_000)) }, "inflated"},
-		"a delta of little":    {2, func(p *packed) { p.delta(p.blob(10), 10, 1<<40) }, ErrObject.Error()},
+		"a delta of little":    {2, func(p *packed) { p.delta(p.blob(10), 10, 1<<40) }, errObject.Error()},
 		"a chain": {4, func(p *packed) {
 			at := p.blob(300)
 			for range 3 {
 				at = p.delta(at, 300, 300)
 			}
-		}, ErrObject.Error()},
+		}, errObject.Error()},
 		"deltas of what has a name": {4, func(p *packed) {
 			for range 4 {
 				p.named(300, 300)
 			}
-		}, ErrObject.Error()},
+		}, errObject.Error()},
 		"all together": {6, func(p *packed) {
 			for range 6 {
 				p.blob(900)
@@ -95,7 +95,7 @@ func TestPacksAreMeasured(t *testing.T) {
 		"a delta that is none": {2, func(p *packed) {
 			p.blob(10)
 			p.object(7, 1, make([]byte, 20), []byte{0x80})
-		}, ErrObject.Error()},
+		}, errObject.Error()},
 		"fewer than it says": {2, func(p *packed) { p.blob(10) }, "EOF"},
 	} {
 		p := newPack(t, c.objects)

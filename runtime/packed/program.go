@@ -11,8 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Extension ends the name of a packed program.
-const Extension = ".zst"
+// extension ends the name of a packed program.
+const extension = ".zst"
 
 // window bounds what unpacking takes of memory.
 const window = 1 << 20
@@ -37,7 +37,7 @@ type Program struct {
 
 // Open opens a program by its name without the extension. The caller closes it.
 func Open(from fs.FS, name string) (*Program, error) {
-	f, err := from.Open(name + Extension)
+	f, err := from.Open(name + extension)
 	if err != nil {
 		return nil, err
 	}

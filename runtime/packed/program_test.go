@@ -21,7 +21,7 @@ func TestProgramIsWhatWasPacked(t *testing.T) {
 		if again, err := Pack(program); err != nil || !bytes.Equal(again, packed) {
 			t.Errorf("%d bytes, packed again: %v; want equal bytes", size, err)
 		}
-		p, err := Open(fstest.MapFS{"one" + Extension: {Data: packed}}, "one")
+		p, err := Open(fstest.MapFS{"one" + extension: {Data: packed}}, "one")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestOpenOfWhatIsNotPacked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"", "\x7fELF", "#!/bin/sh\nexit 0\n", string(unsized)} {
-		if _, err := Open(fstest.MapFS{"one" + Extension: {Data: []byte(text)}}, "one"); err == nil {
+		if _, err := Open(fstest.MapFS{"one" + extension: {Data: []byte(text)}}, "one"); err == nil {
 			t.Errorf("%q: want an error", text)
 		}
 	}

@@ -56,7 +56,7 @@ var (
 		(*opener).stacks, (*Daemon).stacks, quick((*stack.Library).Collect)}
 	StackRemove = Operation[*stack.Library, stack.NameRequest, image.Removed]{about{"stack rm", "Remove an unused stack or image."},
 		(*opener).stacks, (*Daemon).stacks, quick((*stack.Library).Remove)}
-	CellList = Operation[func() cells.Uses, None, cells.Uses]{about{"cells list", "List the cells: tags, root filesystems, memory, disk and containers."},
+	cellList = Operation[func() cells.Uses, None, cells.Uses]{about{"cells list", "List the cells: tags, root filesystems, memory, disk and containers."},
 		nil, (*Daemon).cells, question(func(list func() cells.Uses, _ context.Context) (cells.Uses, error) { return list(), nil })}
 	KeyList = Operation[*uaa.Keys, None, []uaa.Key]{about{"token-keys list", "List the keys that verify tokens."},
 		nil, (*Daemon).keys, question(func(keys *uaa.Keys, _ context.Context) ([]uaa.Key, error) { return keys.List(), nil })}
@@ -73,7 +73,7 @@ var (
 	CheckDatabase = Operation[*database.Keeper, None, None]{about{"verify", "Verify every byte of a backup."},
 		(*opener).database, (*Daemon).database,
 		question(func(k *database.Keeper, ctx context.Context) (None, error) { return None{}, k.Check(ctx) })}
-	Leaks = Operation[leak.Finder, None, []string]{about{"doctor", "Check this machine and suggest fixes."},
+	leaks = Operation[leak.Finder, None, []string]{about{"doctor", "Check this machine and suggest fixes."},
 		(*opener).leaks, (*Daemon).leaks, question(leak.Finder.Find)}
 	Backup = Transfer[*backup.Maker, backup.Options]{about{"backup", "Back up a daemon's data to one file; the daemon may run meanwhile."},
 		(*opener).backup, (*Daemon).backup, (*backup.Maker).Write}
@@ -99,7 +99,7 @@ type Listed interface {
 // Table lists all operations.
 func Table() []Listed {
 	return []Listed{StackList, StackBuild, StackImport, StackPull, StackInspect, StackExport, StackGC, StackRemove,
-		CellList, KeyList, KeyRotate, Open, BrokerPrepare, BrokerStatus, CheckDatabase, Leaks, Backup, DiskList, DiskReclaim, SupportBundle, BackupsStatus, BackupsRun}
+		cellList, KeyList, KeyRotate, Open, BrokerPrepare, BrokerStatus, CheckDatabase, leaks, Backup, DiskList, DiskReclaim, SupportBundle, BackupsStatus, BackupsRun}
 }
 
 // FindLeaks lists what is in the kernel or on disk and belongs to nothing: of the
@@ -112,7 +112,7 @@ func FindLeaks(ctx context.Context, t Target) ([]doctor.Leak, error) {
 	if _, err := os.Stat(t.DataDir); errors.Is(err, fs.ErrNotExist) {
 		return doctor.Leaks(ctx, datadir.OwnerOf)
 	}
-	lines, err := Leaks.Do(ctx, t, None{}, nil)
+	lines, err := leaks.Do(ctx, t, None{}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"cupola/server/refusal"
 )
 
-// RemotePath is where the API has the operations of Remote.
-const RemotePath = "/v1/admin"
+// remotePath is where the API has the operations of Remote.
+const remotePath = "/v1/admin"
 
 // stackPullForAPI is StackPull from registries that users may name.
 var stackPullForAPI = Operation[*stack.Library, stack.PullRequest, stack.Info]{StackPull.about,
@@ -21,7 +21,7 @@ var stackPullForAPI = Operation[*stack.Library, stack.PullRequest, stack.Info]{S
 // remoteOperations are the operations that admins may call through the API. They neither
 // read nor write files of the machine by a path, and grant no rights.
 func remoteOperations() []Listed {
-	return []Listed{StackList, StackInspect, stackPullForAPI, StackGC, StackRemove, KeyList, BrokerStatus, Leaks, BackupsStatus, BackupsRun}
+	return []Listed{StackList, StackInspect, stackPullForAPI, StackGC, StackRemove, KeyList, BrokerStatus, leaks, BackupsStatus, BackupsRun}
 }
 
 // What requests of the API may hold, and how many operations they may have under
@@ -38,7 +38,7 @@ func (d *Daemon) Remote() http.Handler {
 	m := http.NewServeMux()
 	slots := make(chan struct{}, maxRemote)
 	for _, o := range remoteOperations() {
-		m.Handle("POST "+RemotePath+o.path(), bounded(slots, o.handler(d)))
+		m.Handle("POST "+remotePath+o.path(), bounded(slots, o.handler(d)))
 	}
 	m.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refusal.Write(w, http.StatusNotFound, 10000, "CF-NotFound", "Unknown request")

@@ -48,7 +48,7 @@ func TestRemoteServesWhatAdminsMay(t *testing.T) {
 		if allowed[o.path()] {
 			continue
 		}
-		if code, text := post(t, s.URL+RemotePath+o.path(), `{}`); code != http.StatusNotFound || !strings.Contains(text, `"code":10000`) {
+		if code, text := post(t, s.URL+remotePath+o.path(), `{}`); code != http.StatusNotFound || !strings.Contains(text, `"code":10000`) {
 			t.Errorf("%s: got %d %s", o.path(), code, text)
 		}
 	}
@@ -57,12 +57,12 @@ func TestRemoteServesWhatAdminsMay(t *testing.T) {
 			t.Errorf("%s is served", path)
 		}
 	}
-	code, text := post(t, s.URL+RemotePath+"/stack/list", `{}`)
+	code, text := post(t, s.URL+remotePath+"/stack/list", `{}`)
 	var l line[stack.Listing]
 	if err := json.Unmarshal([]byte(text), &l); err != nil || code != http.StatusOK || !l.Done || len(l.Answer.Stacks) == 0 {
 		t.Errorf("got %d %s, %v", code, text, err)
 	}
-	if code, text := post(t, s.URL+RemotePath+"/stack/rm", `{"Name":"minifs"}`); code != http.StatusOK || !strings.Contains(text, `{"Error":`) || !strings.Contains(text, "part of cupola") {
+	if code, text := post(t, s.URL+remotePath+"/stack/rm", `{"Name":"minifs"}`); code != http.StatusOK || !strings.Contains(text, `{"Error":`) || !strings.Contains(text, "part of cupola") {
 		t.Errorf("got %d %s", code, text)
 	}
 }
@@ -80,7 +80,7 @@ func TestRemoteRefusesBodies(t *testing.T) {
 		{`{"Name":7}`, 400, "cannot unmarshal number"},
 		{`{"Name":"../../etc"}`, 200, "no stack and no image is called ../../etc"},
 	} {
-		if code, text := post(t, s.URL+RemotePath+"/stack/inspect", c.body); code != c.code || !strings.Contains(text, c.want) {
+		if code, text := post(t, s.URL+remotePath+"/stack/inspect", c.body); code != c.code || !strings.Contains(text, c.want) {
 			t.Errorf("%.20s: got %d %s; want %d %s", c.body, code, text, c.code, c.want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestRemoteRefusesBodies(t *testing.T) {
 		`{"Reference":"docker://x y"}`:                        "x y",
 		`{"Reference":"docker://169.254.169.254/a/b:latest"}`: "",
 	} {
-		if _, text := post(t, s.URL+RemotePath+"/stack/pull", body); !strings.Contains(text, `{"Error":`) || !strings.Contains(text, want) {
+		if _, text := post(t, s.URL+remotePath+"/stack/pull", body); !strings.Contains(text, `{"Error":`) || !strings.Contains(text, want) {
 			t.Errorf("%s: got %s; want %s", body, text, want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestRemotePullSendsSteps(t *testing.T) {
 	host, _, _ := strings.Cut(ref, "/")
 	d := startDaemon(t, host)
 	s := remoteServer(t, &Daemon{Dir: d.Dir, Store: d.Store, Stacks: d.Library, Log: d.Log})
-	_, text := post(t, s.URL+RemotePath+"/stack/pull", `{"Reference":"`+ref+`"}`)
+	_, text := post(t, s.URL+remotePath+"/stack/pull", `{"Reference":"`+ref+`"}`)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	var last line[stack.Info]
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || !last.Done || len(lines) < 2 || !strings.Contains(lines[0], `"Step":"layer"`) {
@@ -146,7 +146,7 @@ func TestRemotePullSendsSteps(t *testing.T) {
 		body string
 		left int
 	}{{`{"All":true,"DryRun":true}`, 1}, {`{"All":true}`, 0}} {
-		if _, text := post(t, s.URL+RemotePath+"/stack/gc", c.body); !strings.Contains(text, last.Answer.Digest) {
+		if _, text := post(t, s.URL+remotePath+"/stack/gc", c.body); !strings.Contains(text, last.Answer.Digest) {
 			t.Errorf("%s: got %s", c.body, text)
 		}
 		if all := d.listed(t).Images; len(all) != c.left {

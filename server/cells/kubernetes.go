@@ -42,8 +42,8 @@ const clusterHelp = "give NAME=KUBECONFIG, or NAME=in-cluster in a pod, and afte
 // namePattern is that of names of cells that are labels of Kubernetes, too.
 var namePattern = pattern.Lazy(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 
-// ParseCluster reads a value of --kubernetes.
-func ParseCluster(s string) (Cluster, error) {
+// parseCluster reads a value of --kubernetes.
+func parseCluster(s string) (Cluster, error) {
 	fields := strings.Split(s, ",")
 	var c Cluster
 	c.Name, c.Kubeconfig, _ = strings.Cut(fields[0], "=")
@@ -139,7 +139,7 @@ func (c *Config) checkClusters() error {
 	}
 	c.Clusters = nil
 	for _, s := range c.Kubernetes {
-		cluster, err := ParseCluster(s)
+		cluster, err := parseCluster(s)
 		cluster.Open = c.None
 		if err == nil && taken[strings.ToLower(cluster.Name)] {
 			err = fmt.Errorf("invalid --kubernetes %q: another cell is named %s; give each its own name", s, cluster.Name)

@@ -16,12 +16,12 @@ func TestParseCluster(t *testing.T) {
 		"edge=/etc/kube,tunnel=always":                 {Name: "edge", Kubeconfig: "/etc/kube", Zone: DefaultZone, Tunnel: TunnelAlways},
 		"edge=/etc/kube,tag=Prod":                      {Name: "edge", Kubeconfig: "/etc/kube", Zone: DefaultZone, Tag: "Prod"},
 	} {
-		if got, err := ParseCluster(text); err != nil || got != want {
+		if got, err := parseCluster(text); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v; want %+v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "edge", "edge=", "=/etc/kube", "-x=/k", "x-=/k", "a b=/k", "edge=/k,", "edge=/k,contxt=x", "edge=/k,context=", "edge=/k,context=a,context=b", "edge=/k,zone=a b", "edge=in-cluster,context=x", "edge=/k,tunnel=yes", "edge=/k,tag=a b"} {
-		if c, err := ParseCluster(text); err == nil || !strings.HasPrefix(err.Error(), "invalid --kubernetes ") {
+		if c, err := parseCluster(text); err == nil || !strings.HasPrefix(err.Error(), "invalid --kubernetes ") {
 			t.Errorf("%q: got %+v, %v; want an error that names the flag", text, c, err)
 		}
 	}
@@ -31,7 +31,7 @@ func FuzzParseCluster(f *testing.F) {
 	f.Add("edge=/etc/kube,context=a,namespace=b,zone=c")
 	f.Add("=,=")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := ParseCluster(text)
+		c, err := parseCluster(text)
 		if err == nil && (c.Name == "" || c.Kubeconfig == "" || c.Zone == "") {
 			t.Errorf("%q: got %+v without an error", text, c)
 		}

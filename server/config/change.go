@@ -8,8 +8,8 @@ import (
 	"cupola/server/admin/lowwater"
 )
 
-// Reloadable are the flags that change while the daemon runs.
-var Reloadable = []string{"debug", "tls-cert", "tls-key", "drain-wait", "max-service-bindings", "password-policy", "service-backups", "alert-command", "disk-low-water", "log-archive", "log-archive-days",
+// reloadable are the flags that change while the daemon runs.
+var reloadable = []string{"debug", "tls-cert", "tls-key", "drain-wait", "max-service-bindings", "password-policy", "service-backups", "alert-command", "disk-low-water", "log-archive", "log-archive-days",
 	"backup-to", "backup-recipient", "backup-every", "backup-changes-every", "backup-keep", "backup-rate", "data-services"}
 
 // off is the value of a Reloadable flag without which a part of the daemon is not there: it comes and goes with a restart.
@@ -25,7 +25,7 @@ func isOff(name string, value any) bool {
 }
 
 // Current is the configuration of a daemon as it was last reloaded. Of what is not
-// Reloadable it says what the next start would take.
+// reloadable it says what the next start would take.
 type Current struct{ last atomic.Pointer[Config] }
 
 // Get returns it; it is not to be changed.
@@ -44,7 +44,7 @@ func Changes(old, next *Config) (live, restart []string) {
 	for name := range is {
 		switch {
 		case reflect.DeepEqual(was[name], is[name]):
-		case slices.Contains(Reloadable, name) && !isOff(name, was[name]) && !isOff(name, is[name]):
+		case slices.Contains(reloadable, name) && !isOff(name, was[name]) && !isOff(name, is[name]):
 			live = append(live, name)
 		default:
 			restart = append(restart, name)

@@ -53,7 +53,7 @@ func TestServicesChange(t *testing.T) {
 // Each flag that is reloaded is one.
 func TestReloadableFlags(t *testing.T) {
 	all := values(&Config{})
-	for _, name := range Reloadable {
+	for _, name := range reloadable {
 		if _, ok := all[name]; !ok {
 			t.Errorf("there is no flag --%s", name)
 		}

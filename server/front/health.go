@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// HealthPath is what load balancers ask, without a token.
-const HealthPath = "/healthz"
+// healthPath is what load balancers ask, without a token.
+const healthPath = "/healthz"
 
 const (
 	monitorAgent  = "HTTP-Monitor/1.1" // gorouter's: any path is the health then
@@ -88,7 +88,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isHealth reports whether a request is a load balancer's, which names the machine rather
 // than an app.
 func isHealth(r *http.Request) bool {
-	return r.URL.Path == HealthPath || r.UserAgent() == monitorAgent
+	return r.URL.Path == healthPath || r.UserAgent() == monitorAgent
 }
 
 // isMachine reports whether a Host is an address of this machine, or localhost.

@@ -19,7 +19,7 @@ func TestHealth(t *testing.T) {
 		expect := func(status int, says string) {
 			t.Helper()
 			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequest("GET", HealthPath, nil))
+			h.ServeHTTP(w, httptest.NewRequest("GET", healthPath, nil))
 			if got := strings.TrimSpace(w.Body.String()); w.Code != status || got != says {
 				t.Errorf("got %d %s; want %d %s", w.Code, got, status, says)
 			}
@@ -50,8 +50,8 @@ func TestHealthIsNoRouteOfApps(t *testing.T) {
 		path, agent, host string
 		want              bool
 	}{
-		{HealthPath, "", "10.0.0.1", true}, {HealthPath, "", "[::1]:80", true}, {"/", monitorAgent, "localhost:8080", true},
-		{"/", "", "10.0.0.1", false}, {HealthPath, "", "app.example.com", false}, {"/", monitorAgent, "app.example.com", false},
+		{healthPath, "", "10.0.0.1", true}, {healthPath, "", "[::1]:80", true}, {"/", monitorAgent, "localhost:8080", true},
+		{"/", "", "10.0.0.1", false}, {healthPath, "", "app.example.com", false}, {"/", monitorAgent, "app.example.com", false},
 	} {
 		r := httptest.NewRequest("GET", tt.path, nil)
 		r.Host = tt.host

@@ -240,7 +240,7 @@ func (p *instancePod) pod() (RenderedInstance, error) {
 		containers = append(containers, without(p.container(n)))
 	}
 	if p.image.Password != "" {
-		pull = []any{doc{"name": SecretName(p.GUID, pullPart)}}
+		pull = []any{doc{"name": secretName(p.GUID, pullPart)}}
 	}
 	var hostUsers any // the cluster's default is true
 	if p.o.UserNamespaces {

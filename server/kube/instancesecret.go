@@ -21,22 +21,22 @@ const (
 	pullPart  = "pull"
 )
 
-// SecretName names a Secret of an instance.
-func SecretName(guid, part string) string { return guid + "-" + part }
+// secretName names a Secret of an instance.
+func secretName(guid, part string) string { return guid + "-" + part }
 
 // PullSecret names the Secret with the credentials of an image.
-func PullSecret(guid string) string { return SecretName(guid, pullPart) }
+func PullSecret(guid string) string { return secretName(guid, pullPart) }
 
 // SecretNames are those that an instance may have.
 func SecretNames(r Record) (names []string) {
 	for n := range max(len(r.Sources), 1) {
-		names = append(names, SecretName(r.Container.GUID, envPartOf(n)))
+		names = append(names, secretName(r.Container.GUID, envPartOf(n)))
 	}
 	if r.Files != nil {
-		names = append(names, SecretName(r.Container.GUID, filesPart))
+		names = append(names, secretName(r.Container.GUID, filesPart))
 	}
 	if r.Pulls {
-		names = append(names, SecretName(r.Container.GUID, pullPart))
+		names = append(names, secretName(r.Container.GUID, pullPart))
 	}
 	return names
 }
@@ -64,7 +64,7 @@ func (p *instancePod) secret(part, kind string, values map[string][]byte) {
 	for key, value := range values {
 		data[key] = base64.StdEncoding.EncodeToString(value)
 	}
-	p.objects = append(p.objects, Object{"apiVersion": "v1", "kind": "Secret", "metadata": p.meta(SecretName(p.GUID, part)), "type": kind, "data": data})
+	p.objects = append(p.objects, Object{"apiVersion": "v1", "kind": "Secret", "metadata": p.meta(secretName(p.GUID, part)), "type": kind, "data": data})
 }
 
 // secrets adds what the pod reads and who may see the pod should not.
@@ -131,7 +131,7 @@ func FilesPatch(r Record, files []lrp.File) (map[string]any, error) {
 }
 
 // FilesSecret names the Secret with an instance's files.
-func FilesSecret(guid string) string { return SecretName(guid, filesPart) }
+func FilesSecret(guid string) string { return secretName(guid, filesPart) }
 
 func (p *instancePod) volumes() []any {
 	if p.record.Files == nil {
@@ -141,7 +141,7 @@ func (p *instancePod) volumes() []any {
 	for _, path := range sortedPaths(p.AllFiles()) {
 		items = append(items, doc{"key": p.record.Files[path], "path": path})
 	}
-	source := doc{"secretName": SecretName(p.GUID, filesPart), "defaultMode": 0o440}
+	source := doc{"secretName": secretName(p.GUID, filesPart), "defaultMode": 0o440}
 	if len(items) > 0 {
 		source["items"] = items
 	}
@@ -169,7 +169,7 @@ func (p *instancePod) given(n int) map[string]string {
 func (p *instancePod) envFrom(n int) []any {
 	for name := range p.given(n) {
 		if secretKey().MatchString(name) {
-			return []any{doc{"secretRef": doc{"name": SecretName(p.GUID, envPartOf(n))}}}
+			return []any{doc{"secretRef": doc{"name": secretName(p.GUID, envPartOf(n))}}}
 		}
 	}
 	return nil

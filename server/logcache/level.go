@@ -23,8 +23,8 @@ const (
 
 var levelNames = map[string]Level{"debug": Debug, "info": Info, "warn": Warn, "error": Error}
 
-// ParseLevel reads the name of a level; "" is NoLevel.
-func ParseLevel(name string) (Level, error) {
+// parseLevel reads the name of a level; "" is NoLevel.
+func parseLevel(name string) (Level, error) {
 	l, ok := levelNames[name]
 	if !ok && name != "" {
 		return 0, fmt.Errorf("level must be debug, info, warn or error, not %q", name)
@@ -53,8 +53,8 @@ var levelCapitals = map[string]Level{
 // levelWithin is how far from its beginning a line may have its level as a word.
 const levelWithin = 120
 
-// LevelOf is the level that a line says it has.
-func LevelOf(line []byte) Level {
+// levelOf is the level that a line says it has.
+func levelOf(line []byte) Level {
 	if mayHaveField(line) {
 		if m := levelField().FindSubmatch(line); m != nil {
 			return levelNamed(strings.ToLower(string(m[1])))

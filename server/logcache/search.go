@@ -149,7 +149,7 @@ func (q *Search) wants(e *Envelope) bool {
 		(q.InstanceID == "" || e.InstanceID == q.InstanceID) && (!q.Stderr || e.Err) &&
 		strings.HasPrefix(e.Tags[sourceTag], q.SourceType) &&
 		(len(q.text) == 0 || q.has(e.Payload)) &&
-		(q.Pattern == nil || q.Pattern.Match(e.Payload)) && (q.Level == NoLevel || LevelOf(e.Payload) >= q.Level)
+		(q.Pattern == nil || q.Pattern.Match(e.Payload)) && (q.Level == NoLevel || levelOf(e.Payload) >= q.Level)
 }
 
 func (q *Search) has(line []byte) bool {

@@ -130,7 +130,7 @@ func TestLevels(t *testing.T) {
 		"": NoLevel, "hello": NoLevel, "an error occurred": NoLevel, "ERROR: no": Error, "2026-11-28 10:00:00 WARNING x": Warn, `{"time":1,"level":50,"msg":"x"}`: Error, `{"level":30}`: Info,
 		`{"severity":"NOTICE"}`: Info, "lvl=dbug level=debug": Debug, "ts=1 level=warn msg=ERROR": Warn, "FATAL": Error, strings.Repeat(".", 200) + " ERROR": NoLevel, "level: fatal": Error, "level=50000": NoLevel,
 	} {
-		if got := LevelOf([]byte(text)); got != want {
+		if got := levelOf([]byte(text)); got != want {
 			t.Errorf("%q: got %d; want %d", text, got, want)
 		}
 	}

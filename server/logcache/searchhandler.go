@@ -52,7 +52,7 @@ func parseSearch(sourceID string, values url.Values) (s Search, err error) {
 			return s, err
 		}
 	}
-	if s.Level, err = ParseLevel(values.Get("level")); err != nil {
+	if s.Level, err = parseLevel(values.Get("level")); err != nil {
 		return s, err
 	}
 	return s, s.compile(values.Get("pattern"))

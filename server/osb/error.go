@@ -26,8 +26,8 @@ const (
 	Concurrency     = "ConcurrencyError"
 	AppRequired     = "AppRequired"
 	VersionConflict = "MaintenanceInfoConflict"
-	InvalidDrain    = "ServiceBrokerInvalidSyslogDrainUrl"
-	InvalidVolumes  = "ServiceBrokerInvalidVolumeMounts"
+	invalidDrain    = "ServiceBrokerInvalidSyslogDrainUrl"
+	invalidVolumes  = "ServiceBrokerInvalidVolumeMounts"
 )
 
 // Error is what went wrong with a request, in Cloud Controller's words.
@@ -60,7 +60,7 @@ func Orphan(err error) bool {
 	case 0:
 		return e.Sent
 	case http.StatusOK:
-		return e.Name == InvalidDrain || e.Name == InvalidVolumes // as Cloud Controller does
+		return e.Name == invalidDrain || e.Name == invalidVolumes // as Cloud Controller does
 	}
 	return e.Status > 200 && e.Status < 300 || e.Status >= 500
 }

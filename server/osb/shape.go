@@ -59,7 +59,7 @@ func (a *answer) mustBind(requires []string) error {
 	}
 	if !absent(a.object["syslog_drain_url"]) {
 		if !slices.Contains(requires, "syslog_drain") {
-			return a.fault(InvalidDrain, "The service is attempting to stream logs from your application, but is not registered as a logging service. Please contact the service provider.")
+			return a.fault(invalidDrain, "The service is attempting to stream logs from your application, but is not registered as a logging service. Please contact the service provider.")
 		}
 		if kindOf(a.object["syslog_drain_url"]) != "string" {
 			return a.malformed("expected syslog_drain_url to be a string")
@@ -92,7 +92,7 @@ func (a *answer) mustMount(requires []string) error {
 		return nil
 	}
 	invalid := func(why string) error {
-		return a.fault(InvalidVolumes, "The service broker returned an invalid response: %s", why)
+		return a.fault(invalidVolumes, "The service broker returned an invalid response: %s", why)
 	}
 	if !slices.Contains(requires, "volume_mount") {
 		return invalid("The service is attempting to supply volume mounts from your application, but is not registered as a volume mount service. Please contact the service provider.")

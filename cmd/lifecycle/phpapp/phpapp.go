@@ -71,7 +71,7 @@ func (a App) prepare() error {
 	if a.Config == "" {
 		return nil
 	}
-	from, to := Expand(a.Config), os.Getenv(configVariable)
+	from, to := expand(a.Config), os.Getenv(configVariable)
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -96,12 +96,12 @@ func (a App) prepare() error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(at, []byte(Expand(string(text))), 0o644)
+		return os.WriteFile(at, []byte(expand(string(text))), 0o644)
 	})
 }
 
-// Expand replaces ${NAME} and @{NAME}, where the environment has such a variable. A dollar without braces is the server's own.
-func Expand(text string) string {
+// expand replaces ${NAME} and @{NAME}, where the environment has such a variable. A dollar without braces is the server's own.
+func expand(text string) string {
 	var out strings.Builder
 	for {
 		at := strings.IndexAny(text, "$@")
@@ -160,7 +160,7 @@ type group struct {
 
 func (g *group) start(argv []string) error {
 	for i := range argv {
-		argv[i] = Expand(argv[i])
+		argv[i] = expand(argv[i])
 	}
 	// It ends by a signal, which lets it finish its requests.
 	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)

@@ -16,7 +16,7 @@ func TestExpand(t *testing.T) {
 		"listen ${PORT};": "listen 8080;", "root @{HOME}/@{PORT};": "root /home/vcap/app/8080;", "$uri ${NO_SUCH} @{NO}": "$uri ${NO_SUCH} @{NO}", "^(.*)[^/]$": "^(.*)[^/]$", "${PORT": "${PORT", "a@b $": "a@b $",
 		"$${PORT}": "$8080",
 	} {
-		if got := Expand(text); got != want {
+		if got := expand(text); got != want {
 			t.Errorf("%q: got %q; want %q", text, got, want)
 		}
 	}

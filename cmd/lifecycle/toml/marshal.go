@@ -18,8 +18,8 @@ func Encode(t Table) []byte {
 	return []byte(b.String())
 }
 
-// Marshal encodes v by its json tags. null values are left out, and keys are sorted.
-func Marshal(v any) ([]byte, error) {
+// marshal encodes v by its json tags. null values are left out, and keys are sorted.
+func marshal(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

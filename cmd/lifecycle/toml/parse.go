@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads a document.
-func Parse(text []byte) (Table, error) {
-	if len(text) > MaxFile {
-		return nil, fmt.Errorf("it has more than %d bytes", MaxFile)
+// parse reads a document.
+func parse(text []byte) (Table, error) {
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
 	}
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("it is not valid UTF-8")

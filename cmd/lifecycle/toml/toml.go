@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// MaxFile is the largest file that is read, in bytes.
-const MaxFile = 8 << 20
+// maxFile is the largest file that is read, in bytes.
+const maxFile = 8 << 20
 
 // maxDepth bounds nested arrays and inline tables.
 const maxDepth = 100
@@ -24,7 +24,7 @@ type Moment string
 
 // Unmarshal decodes a document into v by v's json tags.
 func Unmarshal(text []byte, v any) error {
-	table, err := Parse(text)
+	table, err := parse(text)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func ReadTable(path string) (Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := Parse(text)
+	t, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -73,15 +73,15 @@ func read(path string) ([]byte, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", path)
-	case info.Size() > MaxFile:
-		return nil, fmt.Errorf("%s has more than %d bytes", path, MaxFile)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxFile)
 	}
 	return os.ReadFile(path)
 }
 
 // WriteFile encodes v by its json tags into a file.
 func WriteFile(path string, v any) error {
-	text, err := Marshal(v)
+	text, err := marshal(v)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 			`{"api":"0.10","buildpack":{"id":"x/y"},"order":[{"group":[{"id":"a","optional":true},{"id":"b"}]}]}`},
 	}
 	for _, test := range tests {
-		got, err := Parse([]byte(test.text))
+		got, err := parse([]byte(test.text))
 		if err != nil {
 			t.Errorf("Parse(%q): %v", test.text, err)
 			continue
@@ -58,7 +58,7 @@ func TestParseRefuses(t *testing.T) {
 		"a = " + strings.Repeat("[", 200): "nested more than",
 		"\xff":                            "not valid UTF-8",
 	} {
-		_, err := Parse([]byte(text))
+		_, err := parse([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q): got %v; want %q", text[:min(len(text), 30)], err, want)
 		}
@@ -71,7 +71,7 @@ func TestEncode(t *testing.T) {
 		"a = 1\nb = [1, 2]\n\n[c]\nd = \"x\\\"\\u0001\"\n\n[c.\"e f\"]\ng = true\n",
 		"\n[[p]]\ntype = \"web\"\n\n[p.m]\nx = [{y = 1}, 2]\n\n[[p]]\ntype = \"worker\"\n",
 	} {
-		table, err := Parse([]byte(text))
+		table, err := parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestMarshal(t *testing.T) {
 		Name string         `json:"name"`
 		Meta map[string]any `json:"meta,omitempty"`
 	}{{"x", map[string]any{"k": []string{"v"}}}, {"y", nil}}}
-	got, err := Marshal(v)
+	got, err := marshal(v)
 	if want := "n = 1\n\n[[list]]\nname = \"x\"\n\n[list.meta]\nk = [\"v\"]\n\n[[list]]\nname = \"y\"\n"; err != nil || string(got) != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
@@ -105,12 +105,12 @@ func TestUnmarshalNamesTheField(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("a = 1\n[b]\nc = [\"x\", {y = 1}]\n[[d]]\ne.f = '''x'''")
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := Parse([]byte(text))
+		got, err := parse([]byte(text))
 		if err != nil {
 			return
 		}
 		b := Encode(got)
-		again, err := Parse(b)
+		again, err := parse(b)
 		if err != nil {
 			t.Fatalf("%q was written as %q: %v", text, b, err)
 		}

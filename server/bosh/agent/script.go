@@ -39,8 +39,8 @@ type Call struct {
 	Env  []lrp.EnvVar
 }
 
-// CallTag is the tag of an errand's log lines that names the call that wrote them.
-const CallTag = "bosh_call"
+// callTag is the tag of an errand's log lines that names the call that wrote them.
+const callTag = "bosh_call"
 
 // drainFile is where what a drain script writes is read.
 const drainFile = "/tmp/drain.out"
@@ -54,7 +54,7 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 	}
 	run := i.container(j)
 	if c.Script == Errand {
-		run.Log.Tags[CallTag] = c.GUID
+		run.Log.Tags[callTag] = c.GUID
 	}
 	run.Log.Source = strings.Join([]string{i.Group, j.Name, string(c.Script)}, "/")
 	if c.Process == "" {

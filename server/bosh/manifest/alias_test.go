@@ -35,7 +35,7 @@ addons:
 `
 
 func TestAliases(t *testing.T) {
-	m, found := Check([]byte(aliased), Options{Strict: true, Given: []string{}})
+	m, found := check([]byte(aliased), Options{Strict: true, Given: []string{}})
 	if err := found.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestAliasesSayWhatIsWrong(t *testing.T) {
 		if !strings.Contains(aliased, test.old) {
 			t.Fatalf("the example has no %q", test.old)
 		}
-		_, found := Check([]byte(strings.Replace(aliased, test.old, test.now, 1)), Options{Given: []string{}})
+		_, found := check([]byte(strings.Replace(aliased, test.old, test.now, 1)), Options{Given: []string{}})
 		var got []string
 		for _, f := range found {
 			if f.Level != Info {

@@ -39,7 +39,7 @@ func TestHostileManifestsEnd(t *testing.T) {
 		"migrations":      "instance_groups:\n- name: a\n  migrated_from: [" + strings.TrimSuffix(repeat("m%d,", 8_000), ",") + "]\n",
 	} {
 		var found Findings
-		took := cputime.Of(func() { _, found = Check([]byte(text), Options{}) })
+		took := cputime.Of(func() { _, found = check([]byte(text), Options{}) })
 		t.Logf("%-15s %7d bytes %8v %d findings", name, len(text), took.Round(time.Millisecond), len(found))
 		if took > 15*time.Second {
 			t.Errorf("%s took %v", name, took)
@@ -81,7 +81,7 @@ func real() string {
 func TestLintIsFast(t *testing.T) {
 	text := []byte(real())
 	var found Findings
-	took := cputime.Of(func() { _, found = Check(text, Options{Given: []string{}}) })
+	took := cputime.Of(func() { _, found = check(text, Options{Given: []string{}}) })
 	if n := found.Count(Error) + found.Count(Warning); n > 0 {
 		t.Errorf("got %s", told(found))
 	}
@@ -94,7 +94,7 @@ func TestLintIsFast(t *testing.T) {
 func BenchmarkCheck(b *testing.B) {
 	text := []byte(real())
 	for b.Loop() {
-		Check(text, Options{})
+		check(text, Options{})
 	}
 }
 
@@ -105,7 +105,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add("releases: {name: a}\ninstance_groups: [{name: a, jobs: [{name: b, release: a, properties: {quarks: {run: {healthcheck: {x: {readiness: {exec: {command: [a b]}}}}}}}}]}]")
 	f.Add("name: a\nvariables: [{name: x, type: certificate, options: {ca: x}}]\naddons: [{name: a, include: {jobs: [{name: x}]}, jobs: [{name: y}]}]")
 	f.Fuzz(func(t *testing.T, text string) {
-		m, found := Check([]byte(text), Options{Strict: true})
+		m, found := check([]byte(text), Options{Strict: true})
 		if m == nil {
 			t.Fatal("no manifest")
 		}

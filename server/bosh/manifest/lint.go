@@ -58,8 +58,8 @@ func (l *linter) bounded() bool {
 	return l.found == nil
 }
 
-// Check parses and lints a manifest and returns all findings, the worst first.
-func Check(text []byte, o Options) (*Manifest, Findings) {
+// check parses and lints a manifest and returns all findings, the worst first.
+func check(text []byte, o Options) (*Manifest, Findings) {
 	m, found := Parse(text)
 	found = append(found.Graded(o), Lint(m, o)...)
 	found.Sort()

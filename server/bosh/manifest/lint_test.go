@@ -45,7 +45,7 @@ func golden(t *testing.T, path, got string) {
 }
 
 func TestLintTellsEachFaultOfTheSeed(t *testing.T) {
-	_, found := Check(read(t, "testdata/seed.yml"), Options{Lenient: true})
+	_, found := check(read(t, "testdata/seed.yml"), Options{Lenient: true})
 	golden(t, "testdata/seed.lint", told(found))
 }
 

@@ -57,7 +57,7 @@ func ParseManifest(text []byte) (*Manifest, error) {
 }
 
 func (m *Manifest) check() error {
-	if err := CheckID(m.Name, m.Version); err != nil {
+	if err := checkID(m.Name, m.Version); err != nil {
 		return err
 	}
 	for _, of := range []struct {
@@ -78,8 +78,8 @@ func (m *Manifest) check() error {
 	return err
 }
 
-// CheckID refuses names and versions that a release cannot have.
-func CheckID(name, version string) error {
+// checkID refuses names and versions that a release cannot have.
+func checkID(name, version string) error {
 	if !nameRule().MatchString(name) {
 		return fmt.Errorf("invalid release name %.100q: use letters, digits, '_', '.' and '-'", name)
 	}

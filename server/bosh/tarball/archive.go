@@ -67,7 +67,7 @@ func (r *reader) jobs(m *release.Manifest, of *cf.BOSHRelease) error {
 			}
 			spec, err := release.ParseSpec(a.Name, text)
 			if err != nil {
-				return Refusal{err}
+				return refusal{err}
 			}
 			job.Packages = spec.Packages
 			return nil
@@ -83,7 +83,7 @@ func (r *reader) jobs(m *release.Manifest, of *cf.BOSHRelease) error {
 func (r *reader) packages(m *release.Manifest, of *cf.BOSHRelease) error {
 	all, err := release.Ordered(m.Packages)
 	if err != nil {
-		return Refusal{err}
+		return refusal{err}
 	}
 	for _, a := range all {
 		digest, err := r.take("package", "packages", a, r.sound)
@@ -100,7 +100,7 @@ func (r *reader) packages(m *release.Manifest, of *cf.BOSHRelease) error {
 func (r *reader) compiled(m *release.Manifest, of *cf.BOSHRelease) error {
 	all, err := release.Ordered(m.Compiled)
 	if err != nil {
-		return Refusal{err}
+		return refusal{err}
 	}
 	for _, a := range all {
 		stemcellOS, _, ok := strings.Cut(a.Stemcell, "/")
@@ -127,7 +127,7 @@ func (r *reader) compiled(m *release.Manifest, of *cf.BOSHRelease) error {
 		}
 	}
 	if faults != nil {
-		return Refusal{errors.Join(faults...)}
+		return refusal{errors.Join(faults...)}
 	}
 	return nil
 }

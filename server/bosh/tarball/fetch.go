@@ -30,11 +30,11 @@ func (f Fetcher) Fetch(ctx context.Context, from string, want Want) (*cf.BOSHRel
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
-		return nil, Refusal{err}
+		return nil, refusal{err}
 	}
 	res, err := f.Client.Do(req)
 	if err != nil {
-		return nil, Refusal{fmt.Errorf("download the release: %w", err)}
+		return nil, refusal{fmt.Errorf("download the release: %w", err)}
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {

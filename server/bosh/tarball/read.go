@@ -24,16 +24,16 @@ const (
 	maxTotal   = 16 << 30 // of all its files
 )
 
-// Refusal is an error of the tarball, which a retry does not mend.
-type Refusal struct{ error }
+// refusal is an error of the tarball, which a retry does not mend.
+type refusal struct{ error }
 
-func (r Refusal) Unwrap() error { return r.error }
+func (r refusal) Unwrap() error { return r.error }
 
-func refuse(format string, args ...any) error { return Refusal{fmt.Errorf(format, args...)} }
+func refuse(format string, args ...any) error { return refusal{fmt.Errorf(format, args...)} }
 
 // IsRefusal reports whether the tarball is at fault.
 func IsRefusal(err error) bool {
-	_, is := errors.AsType[Refusal](err)
+	_, is := errors.AsType[refusal](err)
 	return is
 }
 
@@ -48,7 +48,7 @@ type Want struct {
 func Read(ctx context.Context, from io.Reader, want Want, blobs *blob.Store) (*cf.BOSHRelease, error) {
 	digests, err := release.ParseDigests(want.Digest)
 	if err != nil {
-		return nil, Refusal{err}
+		return nil, refusal{err}
 	}
 	r := &reader{ctx: ctx, blobs: blobs, archives: map[string]*archive{}}
 	defer r.discard()
@@ -57,7 +57,7 @@ func Read(ctx context.Context, from io.Reader, want Want, blobs *blob.Store) (*c
 	}
 	m, err := release.ParseManifest(r.manifest)
 	if err != nil {
-		return nil, Refusal{err}
+		return nil, refusal{err}
 	}
 	if want.Name != "" && want.Name != m.Name || want.Version != "" && want.Version != m.Version {
 		return nil, refuse("the tarball has the release '%s/%s', and '%s/%s' was expected", m.Name, m.Version, cmp.Or(want.Name, m.Name), cmp.Or(want.Version, m.Version))
@@ -74,7 +74,7 @@ func Read(ctx context.Context, from io.Reader, want Want, blobs *blob.Store) (*c
 // blame makes the faults of archives Refusals.
 func blame(err error) error {
 	if _, entry := errors.AsType[*unpack.EntryError](err); entry || errors.Is(err, io.ErrUnexpectedEOF) || uploads.IsInvalid(err) {
-		return Refusal{err}
+		return refusal{err}
 	}
 	return err
 }

@@ -89,7 +89,7 @@ func notDeploying(c *control.Session, app *cf.App, format string, args ...any) e
 
 // Why what a deployment changes cannot be changed meanwhile.
 const (
-	NoScale  = "Cannot scale this process while a deployment is in flight."
+	noScale  = "Cannot scale this process while a deployment is in flight."
 	NoUpdate = "Cannot update this process while a deployment is in flight."
 )
 

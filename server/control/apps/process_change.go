@@ -74,7 +74,7 @@ func ScaleProcess(c *control.Session, app *cf.App, p *cf.Process, req Scale) err
 
 // ScaleAs is ScaleProcess for a request that audit events show so.
 func ScaleAs(c *control.Session, app *cf.App, p *cf.Process, req Scale, request audit.Data) error {
-	if err := MayChange(c, p, app, NoScale); err != nil {
+	if err := MayChange(c, p, app, noScale); err != nil {
 		return err
 	}
 	if err := req.Apply(p); err != nil {

@@ -17,7 +17,7 @@ func Request(r Data) Data {
 	}
 	data, _ := r["data"].(Data) // of a package
 	if _, ok := data["password"]; ok {
-		data["password"] = Censored
+		data["password"] = censored
 	}
 	if lifecycle, ok := r["lifecycle"].(Data); ok {
 		hideLifecycle(lifecycle) // RFC-0046 has credentials beside the data

@@ -15,8 +15,8 @@ type Data = map[string]any
 // Hidden stands for secrets in Data: Cloud Controller's text.
 const Hidden = "[PRIVATE DATA HIDDEN]"
 
-// Censored stands for a password in Data (CC: Presenters::Censorship::REDACTED_CREDENTIAL).
-const Censored = "***"
+// censored stands for a password in Data (CC: Presenters::Censorship::REDACTED_CREDENTIAL).
+const censored = "***"
 
 // Relation is a relationship to one thing, as requests write it.
 func Relation(guid string) Data { return Data{"data": Data{"guid": guid}} }

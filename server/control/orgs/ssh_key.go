@@ -54,7 +54,7 @@ func AddSSHKey(c *control.Session, req NewSSHKey) (*cf.SSHKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, comment, err := ParseSSHKey(req.PublicKey)
+	key, comment, err := parseSSHKey(req.PublicKey)
 	if err != nil {
 		return nil, cf.Unprocessable("Public key is not accepted: %s", err)
 	}
@@ -106,9 +106,9 @@ func mayAddKey(c *control.Session, key *cf.SSHKey) error {
 	return nil
 }
 
-// ParseSSHKey reads one line of an authorized_keys file, without options. Errors say
+// parseSSHKey reads one line of an authorized_keys file, without options. Errors say
 // what is wrong with a key that is not accepted.
-func ParseSSHKey(text string) (key ssh.PublicKey, comment string, err error) {
+func parseSSHKey(text string) (key ssh.PublicKey, comment string, err error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case len(text) > maxKeyText:

@@ -15,7 +15,7 @@ var files embed.FS
 // The names of the objects.
 const (
 	Namespace = "cupola-system" // the daemon's; the apps' is access.Namespace
-	Name      = "cupola"        // of the StatefulSet, and of the Service of API and router
+	name      = "cupola"        // of the StatefulSet, and of the Service of API and router
 )
 
 // Objects are those that the kustomization has, what others need first.

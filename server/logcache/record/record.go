@@ -19,8 +19,8 @@ import (
 
 const (
 	head = 8
-	// Max is how many bytes a kind and a body have at most.
-	Max = 1 << 20
+	// max is how many bytes a kind and a body have at most.
+	max = 1 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -51,7 +51,7 @@ func Cut(b []byte) (kind byte, body, rest []byte, err error) {
 	}
 	n, check := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
 	b = b[head:]
-	if n == 0 || n > Max || int(n) > len(b) || crc32.Checksum(b[:n], castagnoli) != check {
+	if n == 0 || n > max || int(n) > len(b) || crc32.Checksum(b[:n], castagnoli) != check {
 		return 0, nil, nil, ErrInvalid
 	}
 	return b[0], b[1:n], b[n:], nil
