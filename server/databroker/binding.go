@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 
+	"cupola/server/osb/builtin"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -24,14 +25,14 @@ func (b *broker) bind(r *http.Request) (a answer, err error) {
 		return a, err
 	}
 	if len(q.Parameters) > 0 {
-		return a, refuse(http.StatusBadRequest, "bindings take no parameters")
+		return a, builtin.Refuse(http.StatusBadRequest, "bindings take no parameters")
 	}
 	i, n, again, err := b.reserve(r, q)
 	if err != nil {
 		return a, err
 	}
 	if n == nil {
-		return answer{http.StatusConflict, object{}}, nil
+		return answer{Status: http.StatusConflict, Body: object{}}, nil
 	}
 	status := http.StatusCreated
 	if again && n.State == cf.DataReady {
@@ -39,7 +40,7 @@ func (b *broker) bind(r *http.Request) (a answer, err error) {
 	} else if err := b.grant(r.Context(), i, n); err != nil {
 		return a, err
 	}
-	return answer{status, b.bound(i, n)}, nil
+	return answer{Status: status, Body: b.bound(i, n)}, nil
 }
 
 // reserve writes down the binding that is asked for, or finds it; nil where
@@ -51,10 +52,10 @@ func (b *broker) reserve(r *http.Request, q request) (i *cf.DataInstance, n *cf.
 			return err
 		}
 		if i == nil {
-			return refuse(http.StatusNotFound, "there is no such instance")
+			return builtin.Refuse(http.StatusNotFound, "there is no such instance")
 		}
 		if s, p, _ := known(i); q.ServiceID != s.id() || q.PlanID != s.planID(p) {
-			return refuse(http.StatusBadRequest, "the instance is of another service or plan")
+			return builtin.Refuse(http.StatusBadRequest, "the instance is of another service or plan")
 		}
 		if s, _, _ := known(i); s.engine == nil && q.app() == "" {
 			return errNoApp
@@ -66,14 +67,14 @@ func (b *broker) reserve(r *http.Request, q request) (i *cf.DataInstance, n *cf.
 			return err
 		}
 		if n == nil {
-			n = &cf.DataBinding{Resource: cf.Resource{GUID: r.PathValue("binding")}, InstanceGUID: i.GUID, AppGUID: q.app(), Request: q.text(), Password: rand.Text(), State: cf.DataMaking}
+			n = &cf.DataBinding{Resource: cf.Resource{GUID: r.PathValue("binding")}, InstanceGUID: i.GUID, AppGUID: q.app(), Request: builtin.Text(q), Password: rand.Text(), State: cf.DataMaking}
 			return store.DataBindings.Insert(tx, n)
 		}
 		if n.State == cf.DataDeleting {
 			return errBusy
 		}
 		again = true
-		if n.InstanceGUID != i.GUID || n.Request != q.text() {
+		if n.InstanceGUID != i.GUID || n.Request != builtin.Text(q) {
 			n = nil
 		}
 		return nil
@@ -151,9 +152,9 @@ func (b *broker) fetchBinding(r *http.Request) (a answer, err error) {
 		return a, err
 	}
 	if n == nil || n.State != cf.DataReady {
-		return a, refuse(http.StatusNotFound, "there is no such binding")
+		return a, builtin.Refuse(http.StatusNotFound, "there is no such binding")
 	}
-	return answer{http.StatusOK, b.bound(i, n)}, nil
+	return answer{Status: http.StatusOK, Body: b.bound(i, n)}, nil
 }
 
 func (b *broker) lastBindingOperation(r *http.Request) (a answer, err error) {
@@ -164,9 +165,9 @@ func (b *broker) lastBindingOperation(r *http.Request) (a answer, err error) {
 	case n == nil:
 		return gone(), nil
 	case n.State == cf.DataReady:
-		return answer{http.StatusOK, object{"state": "succeeded"}}, nil
+		return answer{Status: http.StatusOK, Body: object{"state": "succeeded"}}, nil
 	}
-	return answer{http.StatusOK, object{"state": "in progress"}}, nil
+	return answer{Status: http.StatusOK, Body: object{"state": "in progress"}}, nil
 }
 
 // unbind cuts the app's way before it takes the user away; a database that is
@@ -174,7 +175,7 @@ func (b *broker) lastBindingOperation(r *http.Request) (a answer, err error) {
 func (b *broker) unbind(r *http.Request) (a answer, err error) {
 	q := r.URL.Query()
 	if q.Get("service_id") == "" || q.Get("plan_id") == "" {
-		return a, refuse(http.StatusBadRequest, "service_id and plan_id are required")
+		return a, builtin.Refuse(http.StatusBadRequest, "service_id and plan_id are required")
 	}
 	i, n, err := b.binding(r)
 	if err != nil {
@@ -193,7 +194,7 @@ func (b *broker) unbind(r *http.Request) (a answer, err error) {
 	if err := b.revoke(r.Context(), i, n); err != nil {
 		return a, err
 	}
-	return answer{http.StatusOK, object{}}, nil
+	return answer{Status: http.StatusOK, Body: object{}}, nil
 }
 
 func (b *broker) revoke(ctx context.Context, i *cf.DataInstance, n *cf.DataBinding) error {

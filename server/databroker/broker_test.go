@@ -338,7 +338,7 @@ func TestAnInstanceGoesWithAllItHas(t *testing.T) {
 
 // TestAPollIsHeld wants news at once, and no answer without them for a while.
 func TestAPollIsHeld(t *testing.T) {
-	if got := operation(&cf.DataInstance{State: cf.DataFailed, Fault: "why"}).body; got["state"] != "failed" || got["description"] != "why" {
+	if got := operation(&cf.DataInstance{State: cf.DataFailed, Fault: "why"}).Body; got["state"] != "failed" || got["description"] != "why" {
 		t.Errorf("got %v", got)
 	}
 	w := newWorld(t)

@@ -139,7 +139,7 @@ func (b *broker) catalog() answer {
 		}
 		list = append(list, o)
 	}
-	return answer{200, object{"services": list}}
+	return answer{Status: 200, Body: object{"services": list}}
 }
 
 // known finds what a row is an instance of.

@@ -14,6 +14,7 @@ import (
 
 	"cupola/rootfs/disk"
 	"cupola/runtime/pattern"
+	"cupola/server/osb/builtin"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -65,7 +66,7 @@ func (b *broker) takeContent(instanceGUID string, want parameters) error {
 		err = os.Rename(filepath.Join(b.Content, want.Content), b.contentOf(instanceGUID))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return refuse(http.StatusBadRequest, "invalid %s: this daemon has no such content; 'cupola services restore --from' brings it, as root on the daemon's machine", ContentParameter)
+		return builtin.Refuse(http.StatusBadRequest, "invalid %s: this daemon has no such content; 'cupola services restore --from' brings it, as root on the daemon's machine", ContentParameter)
 	}
 	return err
 }

@@ -92,7 +92,7 @@ func (s service) checkVersion(q request) error {
 	if q.Maintenance == nil || q.Maintenance.Version == s.version {
 		return nil
 	}
-	return &refusal{http.StatusUnprocessableEntity, otherVersion, fmt.Sprintf("%s has the version %q, not %q", s.name, s.version, q.Maintenance.Version)}
+	return &refusal{Status: http.StatusUnprocessableEntity, Code: otherVersion, Text: fmt.Sprintf("%s has the version %q, not %q", s.name, s.version, q.Maintenance.Version)}
 }
 
 // argv is the command of the container; empty if neither file nor image says one.

@@ -205,12 +205,12 @@ func TestUpgrade(t *testing.T) {
 	}
 	upgrade("2.0.0", 202)
 	w.moves(k, cf.DataReady, cf.UpgradeNone)
-	if got := operation(w.row("i")).body; w.image() != first || got["state"] != "failed" || got["description"] != "no such image" {
+	if got := operation(w.row("i")).Body; w.image() != first || got["state"] != "failed" || got["description"] != "no such image" {
 		t.Fatalf("got %q, %v; want the old image after a failed upgrade", w.image(), got)
 	}
 	w.Pull = pull
 	upgrade("2.0.0", 202)
-	if got := operation(w.row("i")).body; w.image() != first || got["state"] != "in progress" {
+	if got := operation(w.row("i")).Body; w.image() != first || got["state"] != "in progress" {
 		t.Errorf("got %q, %v; want the old image while the new one is pulled", w.image(), got)
 	}
 	upgrade("2.0.0", 202) // by a platform that was killed meanwhile
@@ -235,7 +235,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	w.runs("i")
 	w.moves(k, cf.DataReady, cf.UpgradeNone)
-	if got := operation(w.row("i")).body; got["state"] != "succeeded" || w.image() != second {
+	if got := operation(w.row("i")).Body; got["state"] != "succeeded" || w.image() != second {
 		t.Errorf("got %v, %q", got, w.image())
 	}
 }

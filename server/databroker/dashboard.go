@@ -10,7 +10,7 @@ import (
 // nameDashboard adds to an answer the URL of an instance's dashboard, if there is one.
 func (b *broker) nameDashboard(a answer, instanceGUID string) {
 	if url := b.Dashboard(instanceGUID); url != "" {
-		a.body["dashboard_url"] = url
+		a.Body["dashboard_url"] = url
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cupola/runtime/pattern"
+	"cupola/server/osb/builtin"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -17,7 +18,7 @@ import (
 var guidRule = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9-]{0,59}$`)
 
 func (b *broker) provision(r *http.Request) (a answer, err error) {
-	if a, err = b.provide(r); a.status < http.StatusMultipleChoices && err == nil {
+	if a, err = b.provide(r); a.Status < http.StatusMultipleChoices && err == nil {
 		b.nameDashboard(a, r.PathValue("instance"))
 	}
 	return a, err
@@ -33,11 +34,11 @@ func (b *broker) provide(r *http.Request) (a answer, err error) {
 	s, p, ok := b.find(q.ServiceID, q.PlanID)
 	switch {
 	case !ok:
-		return a, refuse(http.StatusBadRequest, "the catalog has no service %q with a plan %q", q.ServiceID, q.PlanID)
+		return a, builtin.Refuse(http.StatusBadRequest, "the catalog has no service %q with a plan %q", q.ServiceID, q.PlanID)
 	case !guidRule().MatchString(guid):
-		return a, refuse(http.StatusBadRequest, "the instance's id is no GUID")
+		return a, builtin.Refuse(http.StatusBadRequest, "the instance's id is no GUID")
 	case !b.HasFile.has(s):
-		return a, refuse(http.StatusBadRequest, "%s is not prepared: an operator adds it to the stack %q with '%s'", s.name, s.software.stackName(), PrepareCommand(s.name))
+		return a, builtin.Refuse(http.StatusBadRequest, "%s is not prepared: an operator adds it to the stack %q with '%s'", s.name, s.software.stackName(), PrepareCommand(s.name))
 	}
 	if err := errors.Join(acceptsAsync(r), s.checkVersion(q)); err != nil {
 		return a, err
@@ -64,8 +65,8 @@ func (b *broker) provide(r *http.Request) (a answer, err error) {
 		if err != nil {
 			return err
 		}
-		a = answer{http.StatusAccepted, object{"operation": "provision"}}
-		return store.DataInstances.Insert(tx, &cf.DataInstance{Resource: cf.Resource{GUID: guid}, Service: s.name, Plan: p.name, Request: q.text(), Secret: rand.Text(), State: cf.DataNew, Definition: s.definition(),
+		a = answer{Status: http.StatusAccepted, Body: object{"operation": "provision"}}
+		return store.DataInstances.Insert(tx, &cf.DataInstance{Resource: cf.Resource{GUID: guid}, Service: s.name, Plan: p.name, Request: builtin.Text(q), Secret: rand.Text(), State: cf.DataNew, Definition: s.definition(),
 			TLSRequired: want.requiresTLS(of)})
 	})
 	return a, err
@@ -76,12 +77,12 @@ func provisioned(i *cf.DataInstance, q request) (answer, error) {
 	switch {
 	case i.State == cf.DataDeleting:
 		return answer{}, errBusy
-	case i.Request != q.text() || i.State == cf.DataFailed:
-		return answer{http.StatusConflict, object{}}, nil
+	case i.Request != builtin.Text(q) || i.State == cf.DataFailed:
+		return answer{Status: http.StatusConflict, Body: object{}}, nil
 	case i.State == cf.DataReady:
-		return answer{http.StatusOK, object{}}, nil
+		return answer{Status: http.StatusOK, Body: object{}}, nil
 	}
-	return answer{http.StatusAccepted, object{"operation": "provision"}}, nil
+	return answer{Status: http.StatusAccepted, Body: object{"operation": "provision"}}, nil
 }
 
 // update enables or disables point-in-time recovery, changes whether TLS is required, or upgrades an instance of a service file. No
@@ -96,16 +97,16 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 	case err != nil:
 		return a, err
 	case i == nil:
-		return a, refuse(http.StatusNotFound, "there is no such instance")
+		return a, builtin.Refuse(http.StatusNotFound, "there is no such instance")
 	case i.Upgrade != cf.UpgradeNone && q.Maintenance != nil && upgradesTo(i) == q.Maintenance.Version:
-		return answer{http.StatusAccepted, object{"operation": "update"}}, nil // it is asked again
+		return answer{Status: http.StatusAccepted, Body: object{"operation": "update"}}, nil // it is asked again
 	case i.State != cf.DataReady:
 		return a, errBusy
 	}
 	s, _, _ := known(i)
 	s.name = i.Service // also of a service that this cupola does not have any longer
 	if q.PlanID != "" && q.PlanID != s.planID(plan{name: i.Plan}) {
-		return a, refuse(http.StatusUnprocessableEntity, "an instance keeps its plan")
+		return a, builtin.Refuse(http.StatusUnprocessableEntity, "an instance keeps its plan")
 	}
 	if i.Definition != "" && q.Maintenance != nil && len(q.Parameters) == 0 {
 		return b.upgrade(r, i, q)
@@ -115,15 +116,15 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 	case err != nil:
 		return a, err
 	case want.restored():
-		return a, refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_of or restore_from_content: only a new instance can be restored so")
+		return a, builtin.Refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_of or restore_from_content: only a new instance can be restored so")
 	case want.TLS != "" && want.Recovery != nil:
-		return a, refuse(http.StatusBadRequest, "change tls and point_in_time_recovery one after the other")
+		return a, builtin.Refuse(http.StatusBadRequest, "change tls and point_in_time_recovery one after the other")
 	case want.TLS != "" && (want.TLS != TLSOf(i) || s.serverNames(i) != nil && !b.certified(i.GUID)):
 		return b.changeTLS(r, i, want.TLS)
 	case want.Recovery != nil:
 		err = b.changeRecovery(r.Context(), i, *want.Recovery)
 	}
-	return answer{http.StatusOK, object{}}, err
+	return answer{Status: http.StatusOK, Body: object{}}, err
 }
 
 // changeRecovery waits until nothing else changes the instance, and then runs setRecovery.
@@ -134,7 +135,7 @@ func (b *broker) changeRecovery(ctx context.Context, i *cf.DataInstance, enabled
 	}
 	defer release()
 	if err := b.setRecovery(ctx, i, enabled); err != nil {
-		return refuse(http.StatusUnprocessableEntity, "point_in_time_recovery could not be changed: %v", err)
+		return builtin.Refuse(http.StatusUnprocessableEntity, "point_in_time_recovery could not be changed: %v", err)
 	}
 	return nil
 }
@@ -154,14 +155,14 @@ func (b *broker) fetch(r *http.Request) (a answer, err error) {
 		return a, err
 	}
 	if i == nil || i.State != cf.DataReady {
-		return a, refuse(http.StatusNotFound, "there is no such instance")
+		return a, builtin.Refuse(http.StatusNotFound, "there is no such instance")
 	}
 	s, p, _ := known(i)
 	o := object{"service_id": s.id(), "plan_id": s.planID(p)}
 	if tls := TLSOf(i); tls != "" {
 		o["parameters"] = object{TLSParameter: tls}
 	}
-	a = answer{http.StatusOK, o}
+	a = answer{Status: http.StatusOK, Body: o}
 	b.nameDashboard(a, i.GUID)
 	return a, nil
 }
@@ -171,7 +172,7 @@ func (b *broker) fetch(r *http.Request) (a answer, err error) {
 func (b *broker) deprovision(r *http.Request) (a answer, err error) {
 	q := r.URL.Query()
 	if q.Get("service_id") == "" || q.Get("plan_id") == "" {
-		return a, refuse(http.StatusBadRequest, "service_id and plan_id are required")
+		return a, builtin.Refuse(http.StatusBadRequest, "service_id and plan_id are required")
 	}
 	a = gone()
 	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
@@ -182,7 +183,7 @@ func (b *broker) deprovision(r *http.Request) (a answer, err error) {
 		if err := acceptsAsync(r); err != nil {
 			return err
 		}
-		a = answer{http.StatusAccepted, object{"operation": "deprovision"}}
+		a = answer{Status: http.StatusAccepted, Body: object{"operation": "deprovision"}}
 		i.State = cf.DataDeleting
 		return store.DataInstances.Update(tx, i)
 	})
@@ -199,7 +200,7 @@ func (b *broker) lastOperation(r *http.Request) (a answer, err error) {
 	err = b.Store.Until(ctx, func(tx *store.Tx) (done bool, err error) {
 		i, err := store.DataInstances.Find(tx, r.PathValue("instance"))
 		a = operation(i)
-		return a.body["state"] != "in progress", err
+		return a.Body["state"] != "in progress", err
 	})
 	return a, err
 }
@@ -209,9 +210,9 @@ func operation(i *cf.DataInstance) answer {
 	case i == nil:
 		return gone()
 	case i.State == cf.DataReady && i.Fault == "":
-		return answer{http.StatusOK, object{"state": "succeeded"}}
+		return answer{Status: http.StatusOK, Body: object{"state": "succeeded"}}
 	case i.State == cf.DataReady || i.State == cf.DataFailed:
-		return answer{http.StatusOK, object{"state": "failed", "description": i.Fault}}
+		return answer{Status: http.StatusOK, Body: object{"state": "failed", "description": i.Fault}}
 	}
-	return answer{http.StatusOK, object{"state": "in progress"}}
+	return answer{Status: http.StatusOK, Body: object{"state": "in progress"}}
 }

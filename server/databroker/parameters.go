@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"cupola/server/osb/builtin"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -47,13 +48,13 @@ func (s service) parametersOf(q request) (p parameters, err error) {
 		err = errors.New("point-in-time recovery")
 	}
 	if err != nil {
-		return parameters{}, refuse(http.StatusBadRequest, "invalid parameters: %v; %s takes %s", err, s.name, s.accepted())
+		return parameters{}, builtin.Refuse(http.StatusBadRequest, "invalid parameters: %v; %s takes %s", err, s.name, s.accepted())
 	}
 	if p.Content != "" && p.points() {
-		return p, refuse(http.StatusBadRequest, "restore_from_content excludes all other parameters but tls")
+		return p, builtin.Refuse(http.StatusBadRequest, "restore_from_content excludes all other parameters but tls")
 	}
 	if (p.Of == "") != p.Before.IsZero() {
-		return p, refuse(http.StatusBadRequest, "give both parameters, restore_from_point_in_time_of and restore_from_point_in_time_before, or neither")
+		return p, builtin.Refuse(http.StatusBadRequest, "give both parameters, restore_from_point_in_time_of and restore_from_point_in_time_before, or neither")
 	}
 	return p, nil
 }
@@ -105,9 +106,9 @@ func (b *broker) checkSource(ctx context.Context, s service, p plan, q request, 
 	case err != nil:
 		return err
 	case of == nil || of.Service != s.name || of.Plan != p.name:
-		return refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_of: the space has no service instance of %s with the plan %s and the GUID %q", s.name, p.name, want.Of)
+		return builtin.Refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_of: the space has no service instance of %s with the plan %s and the GUID %q", s.name, p.name, want.Of)
 	case want.Before.After(time.Now()):
-		return refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_before: %s is in the future", stamp(want.Before))
+		return builtin.Refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_before: %s is in the future", stamp(want.Before))
 	}
 	points, err := b.points(of)
 	if err != nil {
@@ -115,7 +116,7 @@ func (b *broker) checkSource(ctx context.Context, s service, p plan, q request, 
 	}
 	_, err = points.base(want.Before)
 	if errors.Is(err, errNoPoint) {
-		return refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_before: %v", err)
+		return builtin.Refuse(http.StatusBadRequest, "invalid restore_from_point_in_time_before: %v", err)
 	}
 	return err
 }

@@ -81,7 +81,7 @@ func (b *broker) changeTLS(r *http.Request, i *cf.DataInstance, value string) (a
 		now.State, now.Fault, now.Upgrade, now.TLSRequired = cf.DataMaking, "", cf.UpgradeStopping, value == requiredTLS
 		return store.DataInstances.Update(tx, now)
 	})
-	return answer{http.StatusAccepted, object{"operation": "update"}}, err
+	return answer{Status: http.StatusAccepted, Body: object{"operation": "update"}}, err
 }
 
 // credentials are those of a binding: without TLS, unless the instance requires it. Clients of many languages verify servers only

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"cupola/server/osb/builtin"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -21,13 +22,13 @@ func (b *broker) upgrade(r *http.Request, i *cf.DataInstance, q request) (a answ
 	now, p, _ := known(i)
 	s, _, ok := b.find(now.id(), now.planID(p))
 	if !ok {
-		return a, refuse(http.StatusUnprocessableEntity, "there is no file of %s any longer that has the plan %s", i.Service, i.Plan)
+		return a, builtin.Refuse(http.StatusUnprocessableEntity, "there is no file of %s any longer that has the plan %s", i.Service, i.Plan)
 	}
 	if err := errors.Join(acceptsAsync(r), s.checkVersion(q)); err != nil {
 		return a, err
 	}
 	if now.version == s.version && i.Fault == "" {
-		return answer{http.StatusOK, object{}}, nil
+		return answer{Status: http.StatusOK, Body: object{}}, nil
 	}
 	err = b.Store.Write(r.Context(), func(tx *store.Tx) error {
 		now, err := idle(tx, i.GUID)
@@ -37,7 +38,7 @@ func (b *broker) upgrade(r *http.Request, i *cf.DataInstance, q request) (a answ
 		now.State, now.Fault, now.Upgrade, now.Next = cf.DataMaking, "", cf.UpgradePulling, s.definition()
 		return store.DataInstances.Update(tx, now)
 	})
-	return answer{http.StatusAccepted, object{"operation": "update"}}, err
+	return answer{Status: http.StatusAccepted, Body: object{"operation": "update"}}, err
 }
 
 // idle reads an instance whose container may stop; errBusy while it is changed or backed up.

@@ -9,14 +9,15 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/autoscaling"
+	"cupola/server/osb/builtin"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 var (
-	errNoApp      = &refusal{http.StatusBadRequest, "RequiresApp", "error: service must be bound to an application; Please provide a GUID of an app!"}
-	errNoBinding  = &refusal{status: http.StatusNotFound, text: "binding does not exist"}
-	errOtherBound = &refusal{status: http.StatusConflict, text: "error: an autoscaler service instance is already bound to the application and multiple bindings are not supported"}
+	errNoApp      = &refusal{Status: http.StatusBadRequest, Code: "RequiresApp", Text: "error: service must be bound to an application; Please provide a GUID of an app!"}
+	errNoBinding  = &refusal{Status: http.StatusNotFound, Text: "binding does not exist"}
+	errOtherBound = &refusal{Status: http.StatusConflict, Text: "error: an autoscaler service instance is already bound to the application and multiple bindings are not supported"}
 )
 
 // bind binds an app, and sets its policy.
@@ -25,22 +26,22 @@ func (b *broker) bind(r *http.Request) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.status = http.StatusCreated
+	a.Status = http.StatusCreated
 	err = b.in(r, func(c *control.Session) error {
 		n, err := store.ScalingBindings.Find(c.Tx, r.PathValue("binding"))
 		switch {
 		case err != nil:
 			return err
-		case n != nil && (n.InstanceGUID != r.PathValue("instance") || n.Request != q.text()):
+		case n != nil && (n.InstanceGUID != r.PathValue("instance") || n.Request != builtin.Text(q)):
 			return errConflict
 		case n != nil:
-			a.status = http.StatusOK
+			a.Status = http.StatusOK
 		default:
 			if n, err = b.add(c, r, q); err != nil {
 				return err
 			}
 		}
-		a.body = object{"credentials": b.credentials(n)}
+		a.Body = object{"credentials": b.credentials(n)}
 		return nil
 	})
 	return a, err
@@ -64,7 +65,7 @@ func (b *broker) add(c *control.Session, r *http.Request, q request) (*cf.Scalin
 	if err := release(c.Tx, app, i); err != nil {
 		return nil, err
 	}
-	n := &cf.ScalingBinding{Resource: cf.Resource{GUID: r.PathValue("binding")}, InstanceGUID: i.GUID, AppGUID: app, Request: q.text()}
+	n := &cf.ScalingBinding{Resource: cf.Resource{GUID: r.PathValue("binding")}, InstanceGUID: i.GUID, AppGUID: app, Request: builtin.Text(q)}
 	if p.Credential != certificateCredential {
 		n.Password = rand.Text()
 	}
@@ -82,7 +83,7 @@ func (b *broker) add(c *control.Session, r *http.Request, q request) (*cf.Scalin
 func appOf(tx *store.Tx, q request, p autoscaling.Parameters, i *cf.ScalingInstance) (string, error) {
 	switch {
 	case q.app() != "" && p.AppGUID != "":
-		return "", &refusal{status: http.StatusBadRequest, text: "error: app GUID provided in both, binding resource and binding configuration:\n\tfrom binding-request: " + p.AppGUID}
+		return "", builtin.Refuse(http.StatusBadRequest, "error: app GUID provided in both, binding resource and binding configuration:\n\tfrom binding-request: %s", p.AppGUID)
 	case q.app() != "":
 		return q.app(), nil
 	case p.AppGUID == "":
@@ -94,7 +95,7 @@ func appOf(tx *store.Tx, q request, p autoscaling.Parameters, i *cf.ScalingInsta
 	}
 	app, err := store.Apps.Find(tx, p.AppGUID)
 	if err == nil && (app == nil || app.SpaceGUID != instance.SpaceGUID) {
-		err = &refusal{http.StatusUnprocessableEntity, "AppNotInSpace", fmt.Sprintf("app %s not found in space %s", p.AppGUID, instance.SpaceGUID)}
+		err = &refusal{Status: http.StatusUnprocessableEntity, Code: "AppNotInSpace", Text: fmt.Sprintf("app %s not found in space %s", p.AppGUID, instance.SpaceGUID)}
 	}
 	return p.AppGUID, err
 }
@@ -148,9 +149,9 @@ func (b *broker) fetchBinding(r *http.Request) (a answer, err error) {
 		if err := control.IfFound(err); err != nil {
 			return err
 		}
-		a = answer{http.StatusOK, object{"credentials": b.credentials(n)}}
+		a = answer{Status: http.StatusOK, Body: object{"credentials": b.credentials(n)}}
 		if policy != nil {
-			a.body["parameters"] = policy
+			a.Body["parameters"] = policy
 		}
 		return nil
 	})
@@ -159,11 +160,11 @@ func (b *broker) fetchBinding(r *http.Request) (a answer, err error) {
 
 // unbind ends a binding, and the policy of its app.
 func (b *broker) unbind(r *http.Request) (a answer, err error) {
-	a = answer{http.StatusOK, object{}}
+	a = answer{Status: http.StatusOK, Body: object{}}
 	err = b.in(r, func(c *control.Session) error {
 		n, err := binding(c.Tx, r)
 		if errors.Is(err, errNoBinding) {
-			a.status = http.StatusGone
+			a.Status = http.StatusGone
 			return nil
 		}
 		if err != nil {

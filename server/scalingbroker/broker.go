@@ -68,29 +68,17 @@ func (s *Service) Close() {
 	}
 }
 
-// object is one of JSON.
-type object = map[string]any
-
-// answer is what a request is answered.
-type answer struct {
-	status int
-	body   object
-}
-
-// refusal is an error that the platform sees.
-type refusal struct {
-	status int
-	code   string // the specification's or App Autoscaler's, "" for none
-	text   string
-}
-
-func (r *refusal) Error() string { return r.text }
+// What all of the daemon's brokers have.
+type (
+	object  = builtin.Object
+	answer  = builtin.Answer
+	refusal = builtin.Refusal
+)
 
 // handler answers the platform, which builtin.Guard let in.
 func (b *broker) handler() http.Handler {
-	mux := http.NewServeMux()
 	const instance, binding = "/v2/service_instances/{instance}", "/v2/service_instances/{instance}/service_bindings/{binding}"
-	for pattern, do := range map[string]func(*http.Request) (answer, error){
+	return builtin.Routes{
 		"GET /v2/catalog":    func(*http.Request) (answer, error) { return catalog(), nil },
 		"PUT " + instance:    b.provision,
 		"PATCH " + instance:  b.update,
@@ -99,28 +87,11 @@ func (b *broker) handler() http.Handler {
 		"PUT " + binding:     b.bind,
 		"GET " + binding:     b.fetchBinding,
 		"DELETE " + binding:  b.unbind,
-	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { b.reply(w, r, do) })
-	}
-	return mux
-}
-
-func (b *broker) reply(w http.ResponseWriter, r *http.Request, do func(*http.Request) (answer, error)) {
-	a, err := do(r)
-	if refused, ok := errors.AsType[*refusal](err); ok {
-		a = answer{refused.status, object{"description": refused.text}}
-		if refused.code != "" {
-			a.body["error"] = refused.code
-		}
-	} else if err != nil {
-		b.Log.ErrorContext(r.Context(), "request of the platform was not done", "method", r.Method, "path", r.URL.Path, "err", err)
-		a = answer{http.StatusInternalServerError, object{"description": err.Error()}}
-	}
-	builtin.Write(w, a.status, a.body)
+	}.Handler(b.Log)
 }
 
 func catalog() answer {
 	plan := object{"id": planID, "name": planName, "description": "This is the free service plan for the Auto-Scaling service.", "free": true, "bindable": true}
-	return answer{http.StatusOK, object{"services": []object{{"id": serviceID, "name": Name, "description": description, "bindable": true, "plan_updateable": false,
+	return answer{Status: http.StatusOK, Body: object{"services": []object{{"id": serviceID, "name": Name, "description": description, "bindable": true, "plan_updateable": false,
 		"instances_retrievable": true, "bindings_retrievable": true, "tags": []string{"app-autoscaler"}, "metadata": object{"displayName": "App Autoscaler"}, "plans": []object{plan}}}}}
 }

@@ -6,13 +6,14 @@ import (
 
 	"cupola/server/control"
 	"cupola/server/control/autoscaling"
+	"cupola/server/osb/builtin"
 	"cupola/store"
 	"cupola/store/cf"
 )
 
 var (
-	errNoInstance = &refusal{status: http.StatusNotFound, text: "instance does not exist"}
-	errConflict   = &refusal{status: http.StatusConflict, text: "instance already exists"}
+	errNoInstance = &refusal{Status: http.StatusNotFound, Text: "instance does not exist"}
+	errConflict   = &refusal{Status: http.StatusConflict, Text: "instance already exists"}
 )
 
 // in runs f in a transaction, as the autoscaler.
@@ -28,14 +29,14 @@ func (b *broker) provision(r *http.Request) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	a = answer{http.StatusCreated, object{}}
+	a = answer{Status: http.StatusCreated, Body: object{}}
 	err = b.in(r, func(c *control.Session) error {
 		was, err := store.ScalingInstances.Find(c.Tx, r.PathValue("instance"))
 		switch {
 		case err != nil:
 			return err
-		case was != nil && was.Request == q.text():
-			a.status = http.StatusOK
+		case was != nil && was.Request == builtin.Text(q):
+			a.Status = http.StatusOK
 			return nil
 		case was != nil:
 			return errConflict
@@ -44,7 +45,7 @@ func (b *broker) provision(r *http.Request) (a answer, err error) {
 		if err != nil {
 			return err
 		}
-		return store.ScalingInstances.Insert(c.Tx, &cf.ScalingInstance{Resource: cf.Resource{GUID: r.PathValue("instance")}, Request: q.text(), DefaultPolicy: policy})
+		return store.ScalingInstances.Insert(c.Tx, &cf.ScalingInstance{Resource: cf.Resource{GUID: r.PathValue("instance")}, Request: builtin.Text(q), DefaultPolicy: policy})
 	})
 	return a, err
 }
@@ -56,7 +57,7 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	return answer{http.StatusOK, object{}}, b.in(r, func(c *control.Session) error {
+	return answer{Status: http.StatusOK, Body: object{}}, b.in(r, func(c *control.Session) error {
 		i, err := store.ScalingInstances.Find(c.Tx, r.PathValue("instance"))
 		if err != nil || i == nil {
 			return control.OrElse(err, errNoInstance)
@@ -106,9 +107,9 @@ func (b *broker) fetch(r *http.Request) (a answer, err error) {
 		if err != nil || i == nil {
 			return control.OrElse(err, errNoInstance)
 		}
-		a = answer{http.StatusOK, object{"service_id": serviceID, "plan_id": planID, "parameters": object{}}}
+		a = answer{Status: http.StatusOK, Body: object{"service_id": serviceID, "plan_id": planID, "parameters": object{}}}
 		if i.DefaultPolicy != "" {
-			a.body["parameters"] = object{"default_policy": json.RawMessage(i.DefaultPolicy)}
+			a.Body["parameters"] = object{"default_policy": json.RawMessage(i.DefaultPolicy)}
 		}
 		return nil
 	})
@@ -117,11 +118,11 @@ func (b *broker) fetch(r *http.Request) (a answer, err error) {
 
 // deprovision deletes an instance, whose bindings are gone: the platform sees to that.
 func (b *broker) deprovision(r *http.Request) (a answer, err error) {
-	a = answer{http.StatusOK, object{}}
+	a = answer{Status: http.StatusOK, Body: object{}}
 	err = b.in(r, func(c *control.Session) error {
 		i, err := store.ScalingInstances.Find(c.Tx, r.PathValue("instance"))
 		if err != nil || i == nil {
-			a.status = http.StatusGone
+			a.Status = http.StatusGone
 			return err
 		}
 		return store.ScalingInstances.Delete(c.Tx, i.GUID)

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"time"
 
 	"cupola/server/control/autoscaling"
+	"cupola/server/osb/builtin"
 )
-
-// maxRequest bounds a request, in bytes: more than a policy may have.
-const maxRequest = 1 << 20
 
 // request is the body of a request to make or change something.
 type request struct {
@@ -26,26 +23,13 @@ type request struct {
 }
 
 func decode(r *http.Request) (q request, err error) {
-	text, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
-	if err != nil {
+	if err := builtin.Decode(r, &q); err != nil {
 		return q, err
 	}
-	if err := json.Unmarshal(text, &q); err != nil {
-		return q, &refusal{status: http.StatusBadRequest, text: "the request is no JSON object: " + err.Error()}
-	}
 	if q.ServiceID != serviceID || r.Method == http.MethodPut && q.PlanID != planID {
-		return q, &refusal{status: http.StatusBadRequest, text: "the catalog has no such service or plan"}
+		return q, builtin.Refuse(http.StatusBadRequest, "the catalog has no such service or plan")
 	}
 	return q, nil
-}
-
-// text is what two requests for the same have in common.
-func (q request) text() string {
-	text, err := json.Marshal(q)
-	if err != nil {
-		return "" // it was JSON
-	}
-	return string(text)
 }
 
 func (q request) app() string {
@@ -61,7 +45,7 @@ func (q request) fields() (f map[string]json.RawMessage, err error) {
 		return nil, nil
 	}
 	if json.Unmarshal(q.Parameters, &f) != nil {
-		return nil, &refusal{status: http.StatusBadRequest, text: "The format of the parameters is not valid JSON"}
+		return nil, builtin.Refuse(http.StatusBadRequest, "The format of the parameters is not valid JSON")
 	}
 	return f, nil
 }
@@ -75,7 +59,7 @@ func (q request) instanceParameters(now time.Time) (policy string, given bool, e
 	}
 	for name := range f {
 		if name != "default_policy" {
-			return "", false, &refusal{status: http.StatusBadRequest, text: "parameters has a field " + name + ": only default_policy is known"}
+			return "", false, builtin.Refuse(http.StatusBadRequest, "parameters has a field %s: only default_policy is known", name)
 		}
 	}
 	text, given := f["default_policy"]
@@ -126,5 +110,5 @@ func invalid(wrong autoscaling.Violations) error {
 	if err != nil {
 		return err
 	}
-	return &refusal{http.StatusBadRequest, "InvalidPolicy", "invalid policy provided: " + string(text)}
+	return &refusal{Status: http.StatusBadRequest, Code: "InvalidPolicy", Text: "invalid policy provided: " + string(text)}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestStrangersGetNothing(t *testing.T) {
-	h := Guard("me", "secret", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { Write(w, 0, "let in") }))
+	h := Guard("me", "secret", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, 0, "let in") }))
 	for _, c := range []struct {
 		user, password, version string
 		want                    int

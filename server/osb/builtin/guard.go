@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"crypto/subtle"
-	"encoding/json"
 	"net/http"
 	"strings"
 )
@@ -15,20 +14,13 @@ func Guard(username, password string, next http.Handler) http.Handler {
 		user, given, _ := r.BasicAuth()
 		if known := same(user, username); !same(given, password) || !known {
 			w.Header().Set("WWW-Authenticate", `Basic realm="cupola"`)
-			Write(w, http.StatusUnauthorized, map[string]any{})
+			reply(w, http.StatusUnauthorized, Object{})
 			return
 		}
 		if major, _, _ := strings.Cut(r.Header.Get("X-Broker-API-Version"), "."); major != "2" {
-			Write(w, http.StatusPreconditionFailed, map[string]any{"description": "X-Broker-API-Version must be 2.x"})
+			reply(w, http.StatusPreconditionFailed, Object{"description": "X-Broker-API-Version must be 2.x"})
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// Write sends an answer. 0 is the status 200.
-func Write(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(max(status, http.StatusOK))
-	_ = json.NewEncoder(w).Encode(body) // one who left needs no answer
 }
