@@ -204,6 +204,18 @@ func (c *call) deploymentNamed(name string) (*cf.BOSHDeployment, error) {
 	return d, err
 }
 
+// listed is the deployment of the path, as listDeployments has it: also one whose first deploy has written no row yet.
+func (c *call) listed() (*cf.BOSHDeployment, error) {
+	all, err := director.All(c.tx)
+	if err != nil {
+		return nil, err
+	}
+	if n := slices.IndexFunc(all, func(d *cf.BOSHDeployment) bool { return d.Name == c.param("name") }); n >= 0 {
+		return all[n], nil
+	}
+	return c.deployment()
+}
+
 // ended records what was done at once as a task, to which the client is redirected.
 func (c *call) ended(e director.Ended) (*answer, error) {
 	e.User = c.user()

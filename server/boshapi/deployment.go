@@ -14,7 +14,7 @@ import (
 )
 
 func listDeployments(c *call) (*answer, error) {
-	rows, err := store.BOSHDeployments.Matching(c.tx, store.Query{Order: "name"})
+	rows, err := director.All(c.tx)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func listInstances(c *call) (*answer, error) { return listInfos(c, false) }
 // listInfos lists instances: with format=full as the result of a task, with what their
 // processes use.
 func listInfos(c *call, running bool) (*answer, error) {
-	d, err := c.deployment()
+	d, err := c.listed()
 	if err != nil {
 		return nil, err
 	}

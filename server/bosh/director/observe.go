@@ -18,6 +18,26 @@ type Observed struct {
 	Actuals []*lrp.Actual // of its processes
 }
 
+// All returns all deployments by name: also those whose first deploy runs and has written no row yet, which have a name only.
+func All(tx *store.Tx) ([]*cf.BOSHDeployment, error) {
+	all, err := store.BOSHDeployments.All(tx)
+	if err != nil {
+		return nil, err
+	}
+	open, err := store.BOSHTasks.Open(tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range open {
+		isNew := !slices.ContainsFunc(all, func(d *cf.BOSHDeployment) bool { return d.Name == t.DeploymentName })
+		if isNew && t.Kind == string(Deploy) && t.State == cf.BOSHProcessing {
+			all = append(all, &cf.BOSHDeployment{Name: t.DeploymentName})
+		}
+	}
+	slices.SortFunc(all, func(a, b *cf.BOSHDeployment) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
 // Observe returns the instances of a deployment by group and index.
 func Observe(tx *store.Tx, d *cf.BOSHDeployment) ([]Observed, error) {
 	rows, err := store.BOSHInstances.By(tx, "deployment_guids", d.GUID)
