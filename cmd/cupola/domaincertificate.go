@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ func (a *domainArg) open(e *command.Env) (api *capi.Client, path string, err err
 	if api, err = a.Login(e.Ctx); err != nil {
 		return nil, "", err
 	}
-	guid, err := api.First(e.Ctx, "domain "+a.Domain, "/v3/domains?names="+url.QueryEscape(a.Domain))
+	guid, err := api.First(e.Ctx, "domain "+a.Domain, "/v3/domains?"+capi.Filter("names", a.Domain))
 	return api, "/v3/domains/" + guid + "/certificate", err
 }
 

@@ -139,7 +139,7 @@ func (r *restoreCmd) createBeside(ctx context.Context, c *capi.Client, i backup.
 
 // createFrom makes a service instance of a content, with the plan that the backup says. The body says the rest.
 func createFrom(ctx context.Context, c *capi.Client, space string, body capi.Doc, i backup.Instance, content string) error {
-	query := url.Values{"names": {i.Plan}, "service_offering_names": {i.Service}, "service_broker_names": {databroker.Name}}
+	query := url.Values{"names": {capi.Exact(i.Plan)}, "service_offering_names": {capi.Exact(i.Service)}, "service_broker_names": {databroker.Name}}
 	plan, err := c.First(ctx, "plan "+i.Plan+" of the built-in broker's service "+i.Service+" here: enable it with 'serve --data-services'", "/v3/service_plans?"+query.Encode())
 	if err != nil {
 		return err

@@ -222,7 +222,7 @@ func create(ctx context.Context, c *capi.Client, like, name string, parameters c
 		return "", err
 	}
 	space, _ := i.Relationships.Space["data"].(map[string]any)
-	return c.First(ctx, "service instance "+name, "/v3/service_instances?"+url.Values{"names": {name}, "space_guids": {fmt.Sprint(space["guid"])}}.Encode())
+	return c.First(ctx, "service instance "+name, "/v3/service_instances?"+url.Values{"names": {capi.Exact(name)}, "space_guids": {fmt.Sprint(space["guid"])}}.Encode())
 }
 
 type downloadCmd struct {

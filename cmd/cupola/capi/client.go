@@ -434,5 +434,10 @@ func Filter(name, value string) string {
 	if value == "" {
 		return ""
 	}
-	return url.Values{name: {value}}.Encode()
+	return url.Values{name: {Exact(value)}}.Encode()
+}
+
+// Exact is a value of a filter that takes a list: Cloud Controller splits it at commas, and then decodes each part.
+func Exact(value string) string {
+	return strings.NewReplacer("%", "%25", ",", "%2C").Replace(value)
 }

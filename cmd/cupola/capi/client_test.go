@@ -104,3 +104,12 @@ func TestTokenExpires(t *testing.T) {
 		t.Errorf("got %v; want a body that was read not sent again", err)
 	}
 }
+
+// TestFilterIsExact makes filters of names with what the API gives a meaning: commas and escapes.
+func TestFilterIsExact(t *testing.T) {
+	for value, want := range map[string]string{"": "", "web": "names=web", "a,b": "names=a%252Cb", "50%41": "names=50%252541", "a b&c": "names=a+b%26c"} {
+		if got := Filter("names", value); got != want {
+			t.Errorf("%q: got %s; want %s", value, got, want)
+		}
+	}
+}

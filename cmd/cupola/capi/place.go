@@ -16,7 +16,7 @@ type Place struct {
 
 // Find gives the GUID of the one thing with a name: an "app" of "apps".
 func (p Place) Find(ctx context.Context, c *Client, what, kind, name string) (guid string, err error) {
-	query := url.Values{"names": {name}}
+	query := url.Values{"names": {Exact(name)}}
 	for _, of := range []struct{ what, kind, filter, name string }{{"org", "organizations", "organization_guids", p.Org}, {"space", "spaces", "space_guids", p.Space}} {
 		if of.name == "" {
 			continue

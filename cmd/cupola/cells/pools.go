@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -201,7 +200,7 @@ func (a *poolArg) open(e *command.Env) (api *capi.Client, path string, err error
 	if api, err = a.Login(e.Ctx); err != nil {
 		return nil, "", err
 	}
-	guid, err := api.First(e.Ctx, "placement pool "+a.Pool, "/v3/placement_pools?names="+url.QueryEscape(a.Pool))
+	guid, err := api.First(e.Ctx, "placement pool "+a.Pool, "/v3/placement_pools?"+capi.Filter("names", a.Pool))
 	return api, "/v3/placement_pools/" + guid, err
 }
 
@@ -259,11 +258,11 @@ type spaceArg struct {
 }
 
 func (a spaceArg) find(e *command.Env, api *capi.Client) (string, error) {
-	org, err := api.First(e.Ctx, "org "+a.Org, "/v3/organizations?names="+url.QueryEscape(a.Org))
+	org, err := api.First(e.Ctx, "org "+a.Org, "/v3/organizations?"+capi.Filter("names", a.Org))
 	if err != nil {
 		return "", err
 	}
-	return api.First(e.Ctx, "space "+a.Space+" in the org "+a.Org, "/v3/spaces?organization_guids="+org+"&names="+url.QueryEscape(a.Space))
+	return api.First(e.Ctx, "space "+a.Space+" in the org "+a.Org, "/v3/spaces?organization_guids="+org+"&"+capi.Filter("names", a.Space))
 }
 
 // placedArg names a space, or one of its apps: either can have a pool.
@@ -286,7 +285,7 @@ func (a placedArg) find(e *command.Env, api *capi.Client) (p placed, err error) 
 		return p, err
 	}
 	p.name += "/" + a.App
-	p.app, err = api.First(e.Ctx, "app "+a.App+" in the space "+a.Space, "/v3/apps?space_guids="+p.space+"&names="+url.QueryEscape(a.App))
+	p.app, err = api.First(e.Ctx, "app "+a.App+" in the space "+a.Space, "/v3/apps?space_guids="+p.space+"&"+capi.Filter("names", a.App))
 	return p, err
 }
 

@@ -151,7 +151,7 @@ func (p *Pusher) Push(ctx context.Context, org, space string, a App) (string, er
 	if err := p.Client.ApplyManifest(ctx, spaceGUID, text); err != nil {
 		return "", err
 	}
-	appGUID, err := p.Client.First(ctx, "app "+a.Name, "/v3/apps?"+url.Values{"names": {a.Name}, "space_guids": {spaceGUID}}.Encode())
+	appGUID, err := p.Client.First(ctx, "app "+a.Name, "/v3/apps?"+url.Values{"names": {capi.Exact(a.Name)}, "space_guids": {spaceGUID}}.Encode())
 	if err != nil {
 		return "", err
 	}
@@ -170,11 +170,11 @@ func (p *Pusher) Push(ctx context.Context, org, space string, a App) (string, er
 }
 
 func (p *Pusher) target(ctx context.Context, org, space string) (string, error) {
-	orgGUID, err := p.Client.First(ctx, "org "+org, "/v3/organizations?"+url.Values{"names": {org}}.Encode())
+	orgGUID, err := p.Client.First(ctx, "org "+org, "/v3/organizations?"+capi.Filter("names", org))
 	if err != nil {
 		return "", err
 	}
-	return p.Client.First(ctx, "space "+space, "/v3/spaces?"+url.Values{"names": {space}, "organization_guids": {orgGUID}}.Encode())
+	return p.Client.First(ctx, "space "+space, "/v3/spaces?"+url.Values{"names": {capi.Exact(space)}, "organization_guids": {orgGUID}}.Encode())
 }
 
 // upload makes a package of the files and gives its GUID.

@@ -29,7 +29,11 @@ const started = "STARTED"
 func (c *copier) apps(ctx context.Context, space named) ([]app, error) {
 	query := url.Values{"space_guids": {space.GUID}, "order_by": {"name"}}
 	if len(c.App) > 0 {
-		query.Set("names", strings.Join(c.App, ","))
+		var names []string
+		for _, name := range c.App {
+			names = append(names, capi.Exact(name))
+		}
+		query.Set("names", strings.Join(names, ","))
 	}
 	all, err := capi.List[app](ctx, c.from, "/v3/apps?"+query.Encode())
 	if err != nil {
@@ -76,7 +80,7 @@ func (c *copier) app(ctx context.Context, a app, to place, services map[string]b
 	if err := c.apply(ctx, to.space.GUID, a.manifest); err != nil {
 		return fmt.Errorf("apply its manifest: %w", err)
 	}
-	guid, err := c.to.First(ctx, "app "+a.Name, "/v3/apps?"+url.Values{"names": {a.Name}, "space_guids": {to.space.GUID}}.Encode())
+	guid, err := c.to.First(ctx, "app "+a.Name, "/v3/apps?"+url.Values{"names": {capi.Exact(a.Name)}, "space_guids": {to.space.GUID}}.Encode())
 	if err != nil {
 		return err
 	}

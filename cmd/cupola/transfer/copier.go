@@ -80,7 +80,7 @@ func (c *copier) sum() error {
 func (c *copier) org(ctx context.Context, org named) error {
 	query := url.Values{"organization_guids": {org.GUID}}
 	if c.Space != "" {
-		query.Set("names", c.Space)
+		query.Set("names", capi.Exact(c.Space))
 	}
 	spaces, err := capi.List[named](ctx, c.from, "/v3/spaces?"+query.Encode())
 	if err != nil {
@@ -142,10 +142,10 @@ func (c *copier) fill(ctx context.Context, space named, to place, apps []app) er
 // target finds the org and space there, or creates them.
 func (c *copier) target(ctx context.Context, org, space string) (p place, err error) {
 	p.org, p.space = named{Name: org}, named{Name: space}
-	if p.org.GUID, err = c.ensure(ctx, "/v3/organizations", url.Values{"names": {org}}, capi.Doc{"name": org}); err != nil || p.org.GUID == "" {
+	if p.org.GUID, err = c.ensure(ctx, "/v3/organizations", url.Values{"names": {capi.Exact(org)}}, capi.Doc{"name": org}); err != nil || p.org.GUID == "" {
 		return p, err
 	}
-	p.space.GUID, err = c.ensure(ctx, "/v3/spaces", url.Values{"names": {space}, "organization_guids": {p.org.GUID}},
+	p.space.GUID, err = c.ensure(ctx, "/v3/spaces", url.Values{"names": {capi.Exact(space)}, "organization_guids": {p.org.GUID}},
 		capi.Doc{"name": space, "relationships": capi.Doc{"organization": capi.ToOne(p.org.GUID)}})
 	return p, err
 }

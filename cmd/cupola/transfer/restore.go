@@ -132,7 +132,7 @@ func (r *Restore) findSpace(ctx context.Context) (p place, err error) {
 	all, err := capi.List[struct {
 		named
 		Metadata struct{ Annotations map[string]string }
-	}](ctx, r.To, "/v3/spaces?"+url.Values{"names": {r.New}, "organization_guids": {p.org.GUID}}.Encode())
+	}](ctx, r.To, "/v3/spaces?"+url.Values{"names": {capi.Exact(r.New)}, "organization_guids": {p.org.GUID}}.Encode())
 	if err != nil || len(all) == 0 {
 		return p, err
 	}

@@ -124,5 +124,5 @@ export async function act(method, path, json) {
   return text ? JSON.parse(text) : null;
 }
 
-/** The n values as a list's filter: joined and escaped. @param {string[]} values */
-export const among = values => values.map(encodeURIComponent).join(',');
+/** Values as a list's filter, which the API splits at commas before it decodes each value. @param {string[]} values */
+export const among = values => values.map(v => encodeURIComponent(v.replace(/[%,]/g, encodeURIComponent))).join(',');

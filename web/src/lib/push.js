@@ -1,12 +1,12 @@
 // Pushes an app: what cf push does, step by step, with the same calls.
-import { call, act, get, finished, NetworkError, APIError } from './api.js';
+import { call, act, among, get, finished, NetworkError, APIError } from './api.js';
 import { base } from './router.js';
 import { zip, modeOf } from './zip.js';
 import { stage } from '../screens/appactions.js';
 
 /** The app of a name in a space, or undefined. */
 export async function appIn(space, name) {
-  return (await get(`/v3/apps?names=${encodeURIComponent(name)}&space_guids=${space}`)).resources[0];
+  return (await get(`/v3/apps?names=${among([name])}&space_guids=${space}`)).resources[0];
 }
 
 // fetch does not tell how much of a body is sent; this does.

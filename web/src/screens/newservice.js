@@ -1,6 +1,6 @@
 // Dialogs that create service instances: of a plan, with a form made of its schema, or user-provided.
 import { html, useState } from '../lib/html.js';
-import { list, call } from '../lib/api.js';
+import { among, list, call } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
 import { go } from '../lib/router.js';
 import { quoted } from '../lib/format.js';
@@ -40,7 +40,7 @@ export function SpaceField({ spaces, value, onValue, label = 'Space' }) {
 
 /** The GUID of an instance that was just asked for. */
 async function created(name, space) {
-  const { resources } = await list(`/v3/service_instances?names=${encodeURIComponent(name)}&space_guids=${space}`);
+  const { resources } = await list(`/v3/service_instances?names=${among([name])}&space_guids=${space}`);
   return resources[0]?.guid;
 }
 

@@ -1,6 +1,6 @@
 // The backups of a service instance of the built-in broker: made, downloaded, restored and deleted.
 import { html, useState } from '../lib/html.js';
-import { list, act, get } from '../lib/api.js';
+import { among, list, act, get } from '../lib/api.js';
 import { useResource } from '../lib/resource.js';
 import { base, go } from '../lib/router.js';
 import { quoted, bytes } from '../lib/format.js';
@@ -100,7 +100,7 @@ function Actions({ of, b, reload, remove }) {
 async function another(i, name) {
   const { space, service_plan } = i.relationships;
   await act('POST', '/v3/service_instances', { type: 'managed', name, relationships: { space, service_plan } });
-  const found = await get(`/v3/service_instances?names=${encodeURIComponent(name)}&space_guids=${space.data.guid}`);
+  const found = await get(`/v3/service_instances?names=${among([name])}&space_guids=${space.data.guid}`);
   return found.resources[0].guid;
 }
 
