@@ -13,7 +13,7 @@ import (
 const Stack = "services"
 
 // Zone is the internal domain in which instances have their names.
-const Zone = "services.internal"
+const Zone = cf.ServicesDomain
 
 // data is where a container finds its volume.
 const data = "/data"

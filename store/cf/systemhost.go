@@ -27,6 +27,9 @@ func IsSystemHost(name, systemDomain string) bool {
 	return found && slices.Contains(systemHosts, host)
 }
 
+// ServicesDomain is the internal domain in which instances of the built-in broker have their names. No domain may be made of it or in it.
+const ServicesDomain = "services.internal"
+
 // ReservedName reports whether name is a system host of a domain, or below one:
 // who has x.uaa.example.com could set cookies of uaa.example.com.
 func ReservedName(name, systemDomain string) bool {

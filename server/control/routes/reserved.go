@@ -24,6 +24,9 @@ func domainFree(c *control.Session, d *cf.Domain) error {
 	if cf.ReservedName(d.Name, c.Platform.SystemDomain()) {
 		return domainReserved(d, d.Name, "the system")
 	}
+	if d.Name == cf.ServicesDomain || strings.HasSuffix(d.Name, "."+cf.ServicesDomain) {
+		return domainReserved(d, cf.ServicesDomain, "the built-in services")
+	}
 	for _, name := range suffixes(d.Name) {
 		if err := suffixFree(c, d, name); err != nil {
 			return err
