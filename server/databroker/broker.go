@@ -62,6 +62,7 @@ type broker struct {
 	Config
 	offer     atomic.Pointer[Offer] // of Services
 	scrubbers atomic.Pointer[map[string]scrubber]
+	versions  versions
 
 	mu    sync.Mutex
 	turns map[string]chan struct{} // who changes an instance holds its turn
@@ -72,7 +73,7 @@ func newBroker(c Config) *broker {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &broker{Config: c, turns: map[string]chan struct{}{}}
+	b := &broker{Config: c, turns: map[string]chan struct{}{}, versions: versions{asked: map[string]*sharedVersion{}}}
 	b.offer.Store(&Offer{})
 	b.scrubbers.Store(&map[string]scrubber{})
 	return b

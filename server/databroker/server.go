@@ -1,10 +1,7 @@
 package databroker
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"io"
 
 	"cupola/store"
 	"cupola/store/cf"
@@ -36,25 +33,7 @@ func (s *Service) Server(ctx context.Context, instanceGUID string) (o Server, er
 		o.TLS = &tls
 	}
 	if svc, _, ok := known(i); ok && svc.engine != nil {
-		o.Version, err = s.broker.version(ctx, i, svc.engine)
+		o.Version, err = s.broker.versions.of(ctx, i.GUID, func(ctx context.Context) (*string, error) { return s.broker.version(ctx, i, svc.engine) })
 	}
 	return o, err
-}
-
-// version asks in the container of an instance what its server is; nil while it does not run.
-func (b *broker) version(ctx context.Context, i *cf.DataInstance, e engine) (*string, error) {
-	ctx, cancel := context.WithTimeout(ctx, statementsT)
-	defer cancel()
-	var version string
-	err := b.attached(ctx, i, func(session io.ReadWriter) (err error) {
-		version, err = readVersion(bufio.NewReader(session))
-		return err
-	}, e.version())
-	if IsNotRunning(err) || errors.Is(err, errCut) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &version, nil
 }
