@@ -61,7 +61,12 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 
 // Apply posts a manifest.
 func (c *Client) Apply(ctx context.Context, path, manifest string) error {
-	req, err := c.request(ctx, http.MethodPost, path, "application/x-yaml", []byte(manifest))
+	return c.Send(ctx, http.MethodPost, path, "application/x-yaml", []byte(manifest))
+}
+
+// Send makes a request with a body of any kind.
+func (c *Client) Send(ctx context.Context, method, path, kind string, body []byte) error {
+	req, err := c.request(ctx, method, path, kind, body)
 	if err != nil {
 		return err
 	}
