@@ -126,7 +126,7 @@ func TestPackIsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Layers.Prune(t.Context(), func(string) bool { return false }); err != nil { // the droplet is unpacked again
+	if err := s.Layers.Prune(t.Context(), func(string) bool { return false }, 0); err != nil { // the droplet is unpacked again
 		t.Fatal(err)
 	}
 	if s.Packed, err = packed.New(s.store, s.Images, s.Stacks, s.Layers); err != nil { // as after a restart

@@ -312,7 +312,7 @@ func TestLayerShared(t *testing.T) {
 		t.Fatalf("got %v, %v; want one layer", entries, err)
 	}
 	none := func(string) bool { return false }
-	if err := s.Layers.Prune(t.Context(), none); err != nil {
+	if err := s.Layers.Prune(t.Context(), none, 0); err != nil {
 		t.Fatal(err)
 	}
 	if entries, _ := os.ReadDir(s.store.Path("layers")); len(entries) != 1 {
@@ -323,7 +323,7 @@ func TestLayerShared(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := s.Layers.Prune(t.Context(), none); err != nil {
+	if err := s.Layers.Prune(t.Context(), none, 0); err != nil {
 		t.Fatal(err)
 	}
 	if entries, _ := os.ReadDir(s.store.Path("layers")); len(entries) != 0 {

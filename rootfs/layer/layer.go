@@ -28,7 +28,7 @@ import (
 // Layer is an archive that a container's root shows unpacked at a directory.
 type Layer struct {
 	Digest   string // sha256 of the archive, in hex
-	Archive  string // path of the zip or tar (plain, gzip, zstd, xz) on this machine; read only when not unpacked yet
+	Archive  string // path of the zip or tar (plain, gzip, zstd, xz) on this machine, or what Kept found; read only when not unpacked yet
 	Dest     string // absolute path in the container, such as /home/vcap
 	UID, GID uint32 // ids in the container that own Dest and everything in it
 }
@@ -63,16 +63,20 @@ const Dir = "layers"
 
 // Cache keeps unpacked layers. Its methods may be called at the same time.
 type Cache struct {
-	store *store.Store
-	bg    sync.WaitGroup
+	store   *store.Store
+	opened  time.Time
+	bg      sync.WaitGroup
+	proofs  proofs
+	keeping sync.Mutex // held while a kept layer gets its name
 
 	mu      sync.Mutex
-	flights map[string]*flight // layers being unpacked, by key
+	flights map[string]*flight   // layers being unpacked, by key
+	kept    map[string]time.Time // when layers were kept, by digest; of those of the last grace
 }
 
 // New opens the layers of a store, and removes what a crash left half unpacked.
 func New(s *store.Store) (*Cache, error) {
-	return &Cache{store: s, flights: map[string]*flight{}}, tree.RemovePartial(s.Path(Dir), s.Trash)
+	return &Cache{store: s, opened: time.Now(), flights: map[string]*flight{}, kept: map[string]time.Time{}}, tree.RemovePartial(s.Path(Dir), s.Trash)
 }
 
 // Close waits for work in the background.
@@ -98,7 +102,10 @@ func (s *Cache) Unpack(ctx context.Context, l Layer) (tree.Mark, error) {
 	key := l.key(s.store.IDs)
 	if m, err := tree.ReadMark(s.store.Path(Dir, key)); err == nil {
 		s.touch(key)
-		return m, nil
+		if m.Kept {
+			err = s.verify(ctx, s.store.Path(Dir, key), l.Digest)
+		}
+		return m, err
 	}
 	f := s.join(l, key)
 	select {
@@ -189,7 +196,7 @@ func (s *Cache) unpackLayer(ctx context.Context, l Layer, key string) (tree.Mark
 }
 
 func (s *Cache) fillLayer(ctx context.Context, l Layer, tmp string) (tree.Mark, error) {
-	f, err := os.Open(l.Archive)
+	f, err := openArchive(ctx, l, tmp)
 	if err != nil {
 		return tree.Mark{}, err
 	}
@@ -207,6 +214,21 @@ func (s *Cache) fillLayer(ctx context.Context, l Layer, tmp string) (tree.Mark, 
 	m := tree.NewMark()
 	m.Digest, m.Dest, m.Bytes, m.Entries = l.Digest, path.Clean(l.Dest), stats.Bytes, stats.Entries
 	return m, tree.WriteMark(tmp, m)
+}
+
+// openArchive opens a layer's archive. That of a kept layer is written into a file without a name.
+func openArchive(ctx context.Context, l Layer, tmp string) (*os.File, error) {
+	if info, err := os.Stat(l.Archive); err != nil || !info.IsDir() {
+		return os.Open(l.Archive)
+	}
+	f, err := os.CreateTemp(tmp, "archive-")
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.Remove(f.Name()), writeArchive(ctx, l.Archive, l.Digest, f)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // unpackAt makes the directories down to the layer's place in the new tree root and unpacks f there.
@@ -248,16 +270,16 @@ func layerDirs(l Layer) []tree.Node {
 	return nodes
 }
 
-// Prune deletes the unpacked layers whose archive's digest keep does not want, except for those that a container uses. They can
-// be unpacked again from their archives at any time.
-func (s *Cache) Prune(ctx context.Context, keep func(digest string) bool) error {
+// Prune deletes the unpacked layers whose archive's digest keep does not want, except for those that a container uses, and for
+// those that were kept within the grace.
+func (s *Cache) Prune(ctx context.Context, keep func(digest string) bool, grace time.Duration) error {
 	return s.remove(ctx, func(key string) bool {
 		digest, _, ok := strings.Cut(key, "-")
-		return ok && !keep(digest)
+		return ok && !keep(digest) && (!isKept(s.store.Path(Dir, key)) || !s.recent(digest, grace))
 	})
 }
 
-// Unused lists the unpacked layers that no container uses.
+// Unused lists the unpacked layers that no container uses, and that can be unpacked again from their archives.
 func (s *Cache) Unused(ctx context.Context) ([]tree.Unused, error) {
 	inUse := map[string]bool{}
 	if err := s.store.Collect(func(used func(string) bool) error {
@@ -271,13 +293,13 @@ func (s *Cache) Unused(ctx context.Context) ([]tree.Unused, error) {
 	}
 	return tree.List(ctx, s.store.Path(Dir), func(key string, _ time.Time) bool {
 		used, known := inUse[key]
-		return used || !known || isPartial(key)
+		return used || !known || isPartial(key) || isKept(s.store.Path(Dir, key))
 	})
 }
 
 // Remove deletes unpacked layers by their names, except for those that a container uses by now.
 func (s *Cache) Remove(ctx context.Context, keys []string) error {
-	return s.remove(ctx, func(key string) bool { return slices.Contains(keys, key) })
+	return s.remove(ctx, func(key string) bool { return slices.Contains(keys, key) && !isKept(s.store.Path(Dir, key)) })
 }
 
 func (s *Cache) remove(ctx context.Context, goes func(key string) bool) error {
@@ -297,6 +319,8 @@ func (s *Cache) remove(ctx context.Context, goes func(key string) bool) error {
 			if err := s.store.Trash.Put(s.store.Path(Dir, key)); err != nil {
 				return err
 			}
+			digest, _, _ := strings.Cut(key, "-")
+			s.proofs.forget(digest)
 		}
 		return nil
 	})

@@ -2,9 +2,11 @@ package tree
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"cupola/runtime/durable"
 )
@@ -19,6 +21,7 @@ type Mark struct {
 	Entries int
 	Boot    string // the boot it was written in
 	Synced  bool
+	Kept    bool `json:",omitempty"` // the archive is nowhere else
 
 	Traits // of an image's whole tree, in its topmost layer
 }
@@ -95,7 +98,8 @@ func RemovePartial(dir string, trash *Trash) error {
 	}
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
-		if m, err := ReadMark(name); err == nil && m.Whole() && !strings.HasPrefix(e.Name(), ".") {
+		m, err := ReadMark(name)
+		if err == nil && m.Whole() && !strings.HasPrefix(e.Name(), ".") || errors.Is(err, syscall.EIO) {
 			continue
 		}
 		if err := trash.Put(name); err != nil {

@@ -130,16 +130,6 @@ func ReplaceFile(dir *os.File, base string, content []byte, mode fs.FileMode, o 
 	return nil
 }
 
-// Sync writes all of the file system that dir lies on to the disk.
-func Sync(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return unix.Syncfs(int(d.Fd()))
-}
-
 // CopyRoot gives the directory to the owner, mode and time of the directory from.
 func CopyRoot(to, from string) error {
 	st, err := os.Stat(from)

@@ -77,11 +77,19 @@ func (o *opener) openVolumes(ctx context.Context) error {
 	return err
 }
 
+// blobs opens the blobs, once the stacks are open.
+func (o *opener) blobs() (err error) {
+	if o.Blobs, err = o.Dir.Blobs(); err == nil {
+		o.Blobs.Unpacked = o.Stacks.Roots.Layers
+	}
+	return err
+}
+
 func (o *opener) backup(ctx context.Context) (m *backup.Maker, err error) {
 	if err := o.openVolumes(ctx); err != nil {
 		return nil, err
 	}
-	o.Blobs, err = o.Dir.Blobs()
+	err = o.blobs()
 	return o.Daemon.backup(), err
 }
 
@@ -90,7 +98,7 @@ func (o *opener) disk(ctx context.Context) (*disk.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Blobs, err = o.Dir.Blobs()
+	err = o.blobs()
 	o.Disk = &disk.Keeper{Dir: o.Dir, Blobs: o.Blobs, Stacks: o.Stacks}
 	return o.Disk, err
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"sync"
 
 	"cupola/rootfs"
@@ -86,6 +85,7 @@ func (e *Executor) OpenRoots(context.Context) error {
 	}
 	e.machine = cells.Machine{Config: e.Config.Config, DataDir: e.DataDir, Roots: e.Roots, DataServices: len(e.DataServices) > 0}
 	e.Stacks = &stack.Library{Dir: e.Dir, Store: e.Store, Roots: e.Roots, Machine: e.machine, Default: e.DefaultStack, Offered: e.offerStacks, GC: &sync.Mutex{}, Log: e.Log}
+	e.Blobs.Unpacked = e.Roots.Layers
 	e.Images = images.Images{Roots: e.Roots, Blobs: e.Blobs}
 	return nil
 }
@@ -159,7 +159,7 @@ func (e *Executor) OpenCell(ctx context.Context) (err error) {
 	}
 	cfg := cell.Config{Dir: e.Dir.Path("cell"), Presence: e.machine.Presence(), Parts: e.machine.Parts(), RootFS: e.Roots, Images: e.Roots.Images,
 		Users: e.Users, Artifacts: artifacts, Identities: e.Identities, TLSPorts: tlsPorts,
-		Volumes: e.Volumes, Blob: e.Blobs.Path, Layer: e.Roots.Images.BlobPath, Keep: e.keep, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Trace: e.Trace, Log: e.Log}
+		Volumes: e.Volumes, Blob: e.Blobs.Path, Layer: e.Roots.Images.BlobPath, Keep: e.Images.Keep, Logs: e.Logs.Line, LogTags: loggregator.CellTags(), Events: e.Events, Freed: e.Freed, Trace: e.Trace, Log: e.Log}
 	if e.None {
 		cfg.Containers, cfg.Network, cfg.Files = noContainers{}, noNetwork{}, noFiles{}
 	} else {
@@ -182,12 +182,6 @@ func (e *Executor) Freeze(ctx context.Context, instanceGUID string) error {
 		return sleep.ErrNoFreezer
 	}
 	return err
-}
-
-// keep stores an output of a task as a blob.
-func (e *Executor) keep(ctx context.Context, name string, f *os.File) (lrp.Blob, error) {
-	b, err := e.Blobs.Put(ctx, f)
-	return lrp.Blob{Name: name, Digest: b.Digest, Size: b.Size}, err
 }
 
 // Start runs the parts in a group until live ends.

@@ -1,5 +1,5 @@
-// Package images takes the images that containers run on into the cache, and
-// makes images of droplets.
+// Package images takes the images that containers run on into the cache, keeps
+// what stagings made, and makes images of droplets.
 package images
 
 import (

@@ -1,6 +1,7 @@
 // Package blob keeps packages, droplets, buildpacks, build caches and backups of service instances as files
 // that are named by their SHA-256. A file is written aside, synced and then
-// renamed, so that a name never stands for half of its content.
+// renamed, so that a name never stands for half of its content. Droplets that were
+// staged here are kept unpacked instead, elsewhere: their files are made on demand.
 package blob
 
 import (
@@ -24,12 +25,22 @@ import (
 
 // Store is a directory of blobs. It is safe for concurrent use.
 type Store struct {
+	// Unpacked has blobs that have no file; nil: none. It is set before the Store is used.
+	Unpacked Unpacked
+
 	dir    string
 	opened time.Time
 	sound  sound
 
 	mu   sync.Mutex           // held while a name is given or taken away
 	kept map[string]time.Time // when blobs were kept, by digest; of those of the last grace
+}
+
+// Unpacked keeps archives unpacked, whose bytes it can make again.
+type Unpacked interface {
+	Kept(digest string) (dir string, ok bool)
+	// WriteArchive writes an archive; an error at its end may say that it is another.
+	WriteArchive(ctx context.Context, digest string, w io.Writer) error
 }
 
 // Blob names a blob.
@@ -157,28 +168,98 @@ func (r *reader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Has reports whether there is a file of a blob, whatever it holds.
+// Has reports whether there is a blob, whatever it holds.
 func (s *Store) Has(digest string) bool {
 	if !digestPattern.MatchString(digest) {
 		return false
 	}
 	_, err := os.Stat(s.path(digest))
-	return err == nil
+	return err == nil || s.isUnpacked(digest)
 }
 
-// Path gives the file of a blob, whose content is right; fs.ErrNotExist when
-// there is none, durable.ErrDamaged when its content is another.
+// unpacked finds the directory of a blob that has no file.
+func (s *Store) unpacked(digest string) (dir string, ok bool) {
+	if s.Unpacked == nil || !digestPattern.MatchString(digest) {
+		return "", false
+	}
+	return s.Unpacked.Kept(digest)
+}
+
+func (s *Store) isUnpacked(digest string) bool {
+	_, ok := s.unpacked(digest)
+	return ok
+}
+
+// Path gives the file of a blob, whose content is right, or the directory where it
+// is unpacked; fs.ErrNotExist when there is none, durable.ErrDamaged when the file
+// has other content.
 func (s *Store) Path(digest string) (string, error) {
-	f, err := s.Open(digest)
+	f, err := s.openFile(digest)
+	if errors.Is(err, fs.ErrNotExist) {
+		if dir, ok := s.unpacked(digest); ok {
+			return dir, nil
+		}
+	}
 	if err != nil {
 		return "", err
 	}
 	return f.Name(), f.Close()
 }
 
+// Link gives a blob's file a further name. The errors are those of Open.
+func (s *Store) Link(digest, name string) error {
+	f, err := s.openFile(digest)
+	if errors.Is(err, fs.ErrNotExist) && s.isUnpacked(digest) {
+		return s.packInto(digest, name)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Link(f.Name(), name), f.Close())
+}
+
+// packInto writes the archive of an unpacked blob to a new file.
+func (s *Store) packInto(digest, name string) error {
+	f, err := s.pack(digest)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	return os.Rename(f.Name(), name)
+}
+
+// pack writes the archive of an unpacked blob.
+func (s *Store) pack(digest string) (*Temp, error) {
+	t, err := s.Temp()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Unpacked.WriteArchive(context.Background(), digest, t); err != nil {
+		t.Discard()
+		return nil, fmt.Errorf("blob %s: %w", digest, err)
+	}
+	return t, nil
+}
+
 // Open opens a blob for reading. Its content is right; the errors are those of
-// Path.
+// Path. The file of an unpacked blob has no name.
 func (s *Store) Open(digest string) (*os.File, error) {
+	f, err := s.openFile(digest)
+	if !errors.Is(err, fs.ErrNotExist) || !s.isUnpacked(digest) {
+		return f, err
+	}
+	t, err := s.pack(digest)
+	if err != nil {
+		return nil, err
+	}
+	_, err = t.Seek(0, io.SeekStart)
+	if err := errors.Join(err, os.Remove(t.Name())); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t.File, nil
+}
+
+func (s *Store) openFile(digest string) (*os.File, error) {
 	if !digestPattern.MatchString(digest) {
 		return nil, fmt.Errorf("blob %q: %w", digest, fs.ErrNotExist)
 	}

@@ -14,6 +14,7 @@ import (
 	"cupola/rootfs"
 	"cupola/rootfs/reference"
 	"cupola/rootfs/volume"
+	"cupola/runtime/durable"
 	"cupola/server/admin/archive"
 	"cupola/server/admin/stack"
 	"cupola/server/datadir"
@@ -119,15 +120,15 @@ func (b *Maker) gatherRows(ctx context.Context, dir string, o Options, m *archiv
 }
 
 func (b *Maker) gatherBlob(dir, digest string) error {
-	from, err := b.Blobs.Path(digest)
-	if err != nil {
-		return fmt.Errorf("the database names a blob that is lost or damaged: %w", err)
-	}
 	to := filepath.Join(dir, filepath.FromSlash(archive.BlobName(digest)))
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	return os.Link(from, to)
+	err := b.Blobs.Link(digest, to)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrDamaged) {
+		return fmt.Errorf("the database names a blob that is lost or damaged: %w", err)
+	}
+	return err
 }
 
 // imagesOf are the images that the rows of a copy of the database need.

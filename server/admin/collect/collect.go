@@ -19,8 +19,8 @@ const (
 	imageAge     = 7 * 24 * time.Hour // since the last use
 )
 
-// blobGrace is how long a blob may go without a row that names it: an upload
-// names its blobs when it ends.
+// blobGrace is how long a blob, or a droplet that is kept unpacked, may go without a row that names it: an
+// upload names its blobs when it ends, and a staging the droplet.
 const blobGrace = 10 * time.Minute
 
 // Collector deletes what no row of a daemon names.
@@ -68,5 +68,5 @@ func (c *Collector) pruneBlobs(ctx context.Context) error {
 	if _, err := c.Blobs.Prune(ctx, keep, blobGrace); err != nil {
 		return err
 	}
-	return c.Stacks.Roots.Layers.Prune(ctx, func(digest string) bool { return keep[digest] })
+	return c.Stacks.Roots.Layers.Prune(ctx, func(digest string) bool { return keep[digest] }, blobGrace)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"cupola/rootfs/layer"
 	"cupola/server/admin/archive"
 	"cupola/server/datadir"
 	"cupola/store"
@@ -83,7 +84,7 @@ func lostBlobs(d *datadir.Dir, digests []string) (lost int, err error) {
 		return 0, err
 	}
 	for _, digest := range digests {
-		if !blobs.Has(digest) {
+		if _, kept := layer.Kept(d.Path("rootfs", layer.Dir), digest); !kept && !blobs.Has(digest) {
 			lost++
 		}
 	}

@@ -61,7 +61,11 @@ func (k *Keeper) Usage(ctx context.Context) (u Usage, err error) {
 		return u, err
 	}
 	u.LowWater = k.lowWater(u.Total)
-	if u.Areas, err = k.blobAreas(ctx); err != nil {
+	kept, err := k.keptBytes(ctx)
+	if err != nil {
+		return u, err
+	}
+	if u.Areas, err = k.blobAreas(ctx, kept); err != nil {
 		return u, err
 	}
 	for _, d := range directories {
@@ -73,7 +77,12 @@ func (k *Keeper) Usage(ctx context.Context) (u Usage, err error) {
 		if err != nil {
 			return u, err
 		}
-		u.Areas = append(u.Areas, Area{Name: d.name, Bytes: n, Note: d.note})
+		if d.name == unpacked {
+			for _, bytes := range kept {
+				n -= bytes
+			}
+		}
+		u.Areas = append(u.Areas, Area{Name: d.name, Bytes: max(n, 0), Note: d.note})
 	}
 	rest, err := k.rest(ctx)
 	if err != nil {
@@ -142,27 +151,53 @@ func (k *Keeper) rest(ctx context.Context) (a Area, err error) {
 	return a, err
 }
 
-// blobAreas measures the blobs by what names them first.
-func (k *Keeper) blobAreas(ctx context.Context) (all []Area, err error) {
+// keptBytes measures the droplets that are stored unpacked, by digest.
+func (k *Keeper) keptBytes(ctx context.Context) (map[string]int64, error) {
+	kept, err := k.Stacks.Roots.Layers.AllKept()
+	if err != nil {
+		return nil, err
+	}
+	bytes := map[string]int64{}
+	for digest, dir := range kept {
+		if bytes[digest], err = tree.DiskBytes(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	return bytes, nil
+}
+
+// blobAreas measures the blobs by what names them first. kept are those that have no file.
+func (k *Keeper) blobAreas(ctx context.Context, kept map[string]int64) (all []Area, err error) {
 	kinds, err := k.kinds(ctx)
 	if err != nil {
 		return nil, err
 	}
 	named := map[string]bool{}
-	var sum int64
+	unnamed, err := tree.DiskBytes(ctx, k.Dir.Path("blobs"))
+	if err != nil {
+		return nil, err
+	}
 	for _, kind := range kinds {
 		a := Area{Name: kind.Name}
 		for _, digest := range kind.Digests {
-			if info, err := k.Blobs.Stat(digest); err == nil && !named[digest] {
-				named[digest] = true
+			if named[digest] {
+				continue
+			}
+			named[digest] = true
+			a.Bytes += kept[digest]
+			if info, err := k.Blobs.Stat(digest); err == nil {
+				unnamed -= tree.Allocated(info)
 				a.Bytes += tree.Allocated(info)
 			}
 		}
-		sum += a.Bytes
 		all = append(all, a)
 	}
-	total, err := tree.DiskBytes(ctx, k.Dir.Path("blobs"))
-	return append(all, Area{Name: "unnamed blobs", Bytes: max(total-sum, 0), Note: "the daemon deletes them ten minutes after their last use"}), err
+	for digest, bytes := range kept {
+		if !named[digest] {
+			unnamed += bytes
+		}
+	}
+	return append(all, Area{Name: "unnamed blobs", Bytes: max(unnamed, 0), Note: "the daemon deletes them ten minutes after their last use"}), nil
 }
 
 // markReclaimable says of which areas something can be deleted.
