@@ -37,6 +37,9 @@ const (
 	present = time.Second            // a user is one of several for as long after asking
 	credit  = 100 * time.Millisecond // of debt, with which a user need not rest
 	maxRest = 100 * time.Millisecond // after a slot
+	// lightRest is how many times as long a heavy user rests while a light one is
+	// present.
+	lightRest = 3
 )
 
 type waiter struct {
@@ -59,10 +62,11 @@ func New(slots, each int) *Queue {
 }
 
 // NewPaced returns a queue for computations. A single user may use all slots.
-// While several users compete, each has one slot at a time, and a heavy user
-// pauses after each use for as long as it took, up to 100 ms: that leaves half of
-// the processor time to light ones. Who used less than half of the time of late
-// does not pause: a light user whose turn took long had to wait for others.
+// While several users compete, each has one slot at a time, and a heavy user, who
+// used more than half of the time of late, pauses after each use for as long as it
+// took, up to 100 ms. While one of the others is light, it pauses for three times
+// as long, so that a light user mostly finds the processors idle. A light user does
+// not pause: its turn took long because it had to wait for others.
 func NewPaced(slots, each int) *Queue {
 	q := New(slots, each)
 	q.paced, q.asked, q.debts = true, map[string]time.Time{}, map[string]time.Time{}
@@ -138,7 +142,8 @@ func (s *Slot) Release() {
 
 // pause counts the use of a slot as debt, if another user is present; the
 // queue's mu is held. A debt is twice the time of the uses, and wanes with time
-// (the generic cell rate algorithm).
+// (the generic cell rate algorithm). Beside a light user, a debt above the credit
+// grows by four times the time.
 func (s *Slot) pause() {
 	q := s.queue
 	if !q.paced {
@@ -152,9 +157,25 @@ func (s *Slot) pause() {
 		}
 	}
 	if len(q.asked) > 1 {
-		debt := max(q.debts[s.user].Sub(s.begun), 0) + 2*now.Sub(s.begun)
-		q.debts[s.user] = s.begun.Add(min(debt, now.Sub(s.begun)+credit+maxRest))
+		took, longest := now.Sub(s.begun), maxRest
+		debt := max(q.debts[s.user].Sub(s.begun), 0) + 2*took
+		if debt > took+credit && q.lightBeside(s.user, now) {
+			debt += (lightRest - 1) * took
+			longest *= lightRest
+		}
+		q.debts[s.user] = s.begun.Add(min(debt, took+credit+longest))
 	}
+}
+
+// lightBeside reports whether another user than this is light. A heavy one that
+// has a slot after its rest has most of the credit as debt.
+func (q *Queue) lightBeside(user string, now time.Time) bool {
+	for other := range q.asked {
+		if other != user && q.debts[other].Sub(now) < credit/2 {
+			return true
+		}
+	}
+	return false
 }
 
 // rest is how long a user has yet to rest; zero or less is not at all.

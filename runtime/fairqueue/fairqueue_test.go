@@ -162,9 +162,9 @@ type greedy struct {
 	turns     int
 }
 
-func (g *greedy) ask(ctx context.Context, q *Queue) {
+func (g *greedy) ask(ctx context.Context, q *Queue, user string) {
 	for {
-		slot, err := q.Acquire(ctx, "greedy")
+		slot, err := q.Acquire(ctx, user)
 		if err != nil {
 			return
 		}
@@ -197,14 +197,14 @@ func (g *greedy) during(d time.Duration) (turns, most int) {
 }
 
 // TestAPacedQueue has one user ask for all the time: alone for both slots, and
-// beside another for one at a time, with a rest after each once its credit is
+// beside another for one at a time, with a long rest after each once its credit is
 // used up. The other one does not rest after a long turn.
 func TestAPacedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue, g := NewPaced(3, 2), &greedy{}
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 8 {
-			go g.ask(ctx, queue)
+			go g.ask(ctx, queue, "greedy")
 		}
 		if turns, most := g.during(time.Second); most != 2 || turns < 190 {
 			t.Errorf("alone: got %d turns, up to %d at once; want some 200, two at once", turns, most)
@@ -227,20 +227,41 @@ func TestAPacedQueue(t *testing.T) {
 			asks(40 * time.Millisecond)
 			asks(0)
 			time.Sleep(20 * time.Millisecond) // what was begun before is done
-			if turns, most := g.during(500 * time.Millisecond); most != 1 || turns < 22 || turns > 26 {
-				t.Errorf("beside another: got %d turns in half a second, up to %d at once; want some 25, one at a time", turns, most)
+			if turns, most := g.during(500 * time.Millisecond); most != 1 || turns < 11 || turns > 14 {
+				t.Errorf("beside another: got %d turns in half a second, up to %d at once; want some 12, one at a time", turns, most)
 			}
 		}
-		time.Sleep(present + maxRest)
+		time.Sleep(present + lightRest*maxRest)
 		if turns, _ := g.during(time.Second); turns < 190 {
 			t.Errorf("alone again: got %d turns; want some 200", turns)
 		}
 		cancel()
-		time.Sleep(maxRest)
+		time.Sleep(lightRest * maxRest)
 		synctest.Wait()
 		if queue.free != 3 || len(queue.held)+len(queue.waiting)+len(queue.last) != 0 {
 			t.Errorf("left %+v", queue)
 		}
+	})
+}
+
+// TestHeavyUsersRestHalf has two users ask for all the time: while no light user
+// is present, each has half of the time.
+func TestHeavyUsersRestHalf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue, all := NewPaced(3, 2), map[string]*greedy{"first": {}, "second": {}}
+		ctx, cancel := context.WithCancel(t.Context())
+		for user, g := range all {
+			go g.ask(ctx, queue, user)
+		}
+		time.Sleep(time.Second) // until both are heavy
+		for user, g := range all {
+			if turns, _ := g.during(time.Second); turns < 45 || turns > 55 {
+				t.Errorf("%s: got %d turns in a second; want some 50", user, turns)
+			}
+		}
+		cancel()
+		time.Sleep(lightRest * maxRest)
+		synctest.Wait()
 	})
 }
 
