@@ -141,15 +141,20 @@ func killedHalfWay(d *e2e.Daemon) []e2e.Gap {
 	return []e2e.Gap{g}
 }
 
-// halfWay waits until a deployment wants three instances of five.
+// halfWay waits until a deployment wants three instances of five. It hardly pauses
+// between two looks, so that a fast deployment has not ended by then.
 func halfWay(d *e2e.Daemon, app string) {
 	d.T.Helper()
-	e2e.Eventually(d.T, time.Minute, func() string {
-		if webs := webs(d, app); len(webs) == 1 || webs[len(webs)-1].Instances >= 3 {
-			return ""
+	for deadline := time.Now().Add(3 * time.Minute); ; <-time.After(5 * time.Millisecond) {
+		switch webs := webs(d, app); {
+		case len(webs) > 1 && webs[len(webs)-1].Instances >= 3:
+			return
+		case len(webs) == 1:
+			d.T.Fatal("the deployment has ended; want it half way")
+		case time.Now().After(deadline):
+			d.T.Fatal("the deployment does not get on")
 		}
-		return "the deployment does not get on"
-	})
+	}
 }
 
 // replaced fails when an instance is there that was before.
