@@ -118,25 +118,25 @@ func (r *rounds) calls(ctx context.Context, what string, diegos float64, call fu
 	return nil
 }
 
-// settled waits until every instance has a placement error: no cell has room for it.
-func (r *rounds) settled(ctx context.Context) error {
+// awaitPlacementErrors waits until every instance has a placement error: no cell has room for it.
+func (r *rounds) awaitPlacementErrors(ctx context.Context) error {
 	for {
-		all, told := &bbspb.ActualLRPsResponse{}, 0
+		all, denied := &bbspb.ActualLRPsResponse{}, 0
 		if err := r.call(ctx, "/v1/actual_lrps/list", &bbspb.ActualLRPsRequest{}, all); err != nil {
 			return err
 		}
 		for _, a := range all.ActualLrps {
 			if a.PlacementError != "" {
-				told++
+				denied++
 			}
 		}
 		pause := 100 * time.Millisecond
-		if told == r.count {
+		if denied == r.count {
 			pause = 2 * time.Second // what was written is also tidied up
 		}
 		select {
 		case <-time.After(pause):
-			if told == r.count {
+			if denied == r.count {
 				return nil
 			}
 		case <-ctx.Done():

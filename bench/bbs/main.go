@@ -86,7 +86,7 @@ func (r *rounds) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.settled(ctx); err != nil {
+	if err := r.awaitPlacementErrors(ctx); err != nil {
 		return err
 	}
 	if err := r.list(ctx, "list of ActualLRPs", diego.listActuals, "/v1/actual_lrps/list", &bbspb.ActualLRPsResponse{}); err != nil {

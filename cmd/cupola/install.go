@@ -197,7 +197,7 @@ func (i *installation) put(name string, content []byte, mode fs.FileMode) error 
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	_, err = command.WriteBeside(to, func(w io.Writer) error {
+	_, err = command.WriteFile(to, func(w io.Writer) error {
 		if f, ok := w.(*os.File); ok {
 			if err := f.Chmod(mode); err != nil {
 				return err

@@ -92,7 +92,7 @@ type rendering struct {
 	names    manifest.Names
 	objects  []Object
 	warnings []Warning
-	told     map[Warning]bool
+	warned   map[Warning]bool
 }
 
 func (r *rendering) add(o Object) { r.objects = append(r.objects, o) }
@@ -100,11 +100,11 @@ func (r *rendering) add(o Object) { r.objects = append(r.objects, o) }
 // warn adds a warning, once per path and text.
 func (r *rendering) warn(path, format string, args ...any) {
 	w := Warning{path, fmt.Sprintf(format, args...)}
-	if r.told == nil {
-		r.told = map[Warning]bool{}
+	if r.warned == nil {
+		r.warned = map[Warning]bool{}
 	}
-	if !r.told[w] {
-		r.told[w] = true
+	if !r.warned[w] {
+		r.warned[w] = true
 		r.warnings = append(r.warnings, w)
 	}
 }

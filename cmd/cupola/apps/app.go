@@ -224,12 +224,12 @@ func (r *appReader) processes(ctx context.Context, own bool) error {
 		if p.User == "vcap" && !own {
 			p.User = ""
 		}
-		beside, err := r.sidecars(ctx, one.GUID)
+		sidecars, err := r.sidecars(ctx, one.GUID)
 		if err != nil {
 			return err
 		}
 		r.app.Processes = append(r.app.Processes, kube.AppProcess{Type: p.Type, Command: p.Command, User: p.User, Instances: p.Instances, MemoryMB: p.MemoryMB, DiskMB: p.DiskMB,
-			Health: p.Health.check(), Readiness: p.Readiness.check(), Sidecars: beside})
+			Health: p.Health.check(), Readiness: p.Readiness.check(), Sidecars: sidecars})
 	}
 	return nil
 }

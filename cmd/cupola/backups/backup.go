@@ -41,7 +41,7 @@ func (c *Cmd) Run(e *command.Env) error {
 		return err
 	}
 	p := command.NewProgress(e)
-	size, err := command.WriteBeside(c.File, func(w io.Writer) error { return c.write(e.Ctx, e, w, p) })
+	size, err := command.WriteFile(c.File, func(w io.Writer) error { return c.write(e.Ctx, e, w, p) })
 	p.Clear()
 	if err != nil {
 		return command.Interrupted(e, err)

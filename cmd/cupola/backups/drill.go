@@ -36,11 +36,11 @@ func (c *drillCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	beside := filepath.Dir(dir)
-	if err := sweepDrills(e, beside); err != nil {
+	parent := filepath.Dir(dir)
+	if err := sweepDrills(e, parent); err != nil {
 		return err
 	}
-	scratch, remove, err := doctor.TempDir(beside, doctor.DrillPrefix)
+	scratch, remove, err := doctor.TempDir(parent, doctor.DrillPrefix)
 	if err != nil {
 		return err
 	}
@@ -148,10 +148,10 @@ func cleanDrill(e *command.Env, scratch string) error {
 }
 
 // sweepDrills removes what killed drills left beside the data directory.
-func sweepDrills(e *command.Env, beside string) error {
-	all, err := os.ReadDir(beside)
+func sweepDrills(e *command.Env, parent string) error {
+	all, err := os.ReadDir(parent)
 	for _, one := range all {
-		scratch := filepath.Join(beside, one.Name())
+		scratch := filepath.Join(parent, one.Name())
 		if strings.HasPrefix(one.Name(), doctor.DrillPrefix) && !doctor.Held(scratch) {
 			err = errors.Join(err, endDrill(e, scratch, func() error { return os.RemoveAll(scratch) }))
 		}

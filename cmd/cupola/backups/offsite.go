@@ -194,7 +194,7 @@ func (f *identityFlags) fetch(ctx context.Context, e *command.Env, r *repository
 func load(ctx context.Context, e *command.Env, r *repository.Repository, s repository.Snapshot, identities []age.Identity, file string) (size int64, err error) {
 	p := command.NewProgress(e)
 	defer p.Clear()
-	return command.WriteBeside(file, func(w io.Writer) error {
+	return command.WriteFile(file, func(w io.Writer) error {
 		packed, err := archive.Compress(w)
 		if err != nil {
 			return err

@@ -11,9 +11,9 @@ import (
 	"cupola/runtime/durable"
 )
 
-// WriteBeside writes a file that only its owner may read. The file gets its name
+// WriteFile writes a file that only its owner may read. The file gets its name
 // when it is complete and on disk.
-func WriteBeside(name string, write func(io.Writer) error) (size int64, err error) {
+func WriteFile(name string, write func(io.Writer) error) (size int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".") // 0600
 	if fault, ok := errors.AsType[*fs.PathError](err); ok {
 		return 0, fmt.Errorf("write %s: %w", name, fault.Err) // the caller does not know the temporary file

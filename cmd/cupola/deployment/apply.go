@@ -85,11 +85,11 @@ func (c *deployCmd) bring(e *command.Env, cluster *apply.Cluster, objects []kube
 		if !both || !canaries {
 			continue
 		}
-		settled, err := cluster.Settled(e.Ctx, full)
+		upToDate, err := cluster.UpToDate(e.Ctx, full)
 		if err != nil {
 			return err
 		}
-		if settled { // there is no update to try on canaries
+		if upToDate { // there is no update to try on canaries
 			objects[i] = full
 		}
 	}

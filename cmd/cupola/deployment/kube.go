@@ -199,7 +199,7 @@ func WriteObjects(e *command.Env, to string, h kube.Header, all []kube.Object) e
 // writeRendered writes a file whole or not at all. One with values of Secrets is its
 // owner's alone.
 func writeRendered(name string, h kube.Header, all []kube.Object) error {
-	if _, err := command.WriteBeside(name, func(w io.Writer) error { return writeYAML(w, h, all) }); err != nil || h.Secrets {
+	if _, err := command.WriteFile(name, func(w io.Writer) error { return writeYAML(w, h, all) }); err != nil || h.Secrets {
 		return err
 	}
 	return os.Chmod(name, 0o644)

@@ -104,7 +104,7 @@ func writeFiles(e *command.Env, to string, made *offline.Rendered) error {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return err
 		}
-		_, err := command.WriteBeside(name, func(w io.Writer) error {
+		_, err := command.WriteFile(name, func(w io.Writer) error {
 			_, err := w.Write(f.Content)
 			return err
 		})

@@ -75,7 +75,7 @@ func (f *sourceFlags) stored(ctx context.Context, s bosh.Source) (interpolate.Va
 	if err != nil {
 		return nil, err
 	}
-	_, err = command.WriteBeside(f.VarsStore, func(w io.Writer) error {
+	_, err = command.WriteFile(f.VarsStore, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

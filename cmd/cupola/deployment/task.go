@@ -42,14 +42,14 @@ const taskError = "                     L Error: "
 // followTask shows what a task does until it has ended; it fails when the task
 // does.
 func followTask(e *command.Env, api *capi.Client, t boshTask) error {
-	began, seen, told, failed := map[string]time.Time{}, 0, false, ""
+	began, seen, reported, failed := map[string]time.Time{}, 0, false, ""
 	for {
 		if err := api.Call(e.Ctx, "GET", fmt.Sprintf("/v1/deployment_tasks/%d?after=%d", t.ID, seen), nil, &t); err != nil {
 			return unfollowed(e, t, err)
 		}
-		if !told {
+		if !reported {
 			fmt.Fprintf(e.Out, "Task %d\n\n", t.ID)
-			told = true
+			reported = true
 		}
 		seen += len(t.Events)
 		for _, v := range t.Events {

@@ -52,7 +52,7 @@ func (c *SupportCmd) Run(e *command.Env) error {
 	if e.Ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	size, err := command.WriteBeside(c.Output, func(w io.Writer) error { return support.Write(w, name, files) })
+	size, err := command.WriteFile(c.Output, func(w io.Writer) error { return support.Write(w, name, files) })
 	if err != nil {
 		return err
 	}

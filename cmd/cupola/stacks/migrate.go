@@ -267,7 +267,7 @@ func (g *migration) migrate(ctx context.Context, a migrant) (what string, err er
 	case current.GUID == "":
 		return "renamed", nil // it was never staged
 	case active != "" && current.Stack != g.From: // an earlier command's
-		return "rolled", g.settle(ctx, a, active)
+		return "rolled", g.awaitDeployment(ctx, a, active)
 	}
 	if err := g.staged(ctx, a); err != nil {
 		return "", err
@@ -283,7 +283,7 @@ func (g *migration) migrate(ctx context.Context, a migrant) (what string, err er
 	if err := g.client.Call(ctx, "POST", "/v3/deployments", capi.Doc{"strategy": "rolling", "droplet": capi.Doc{"guid": next}, "relationships": capi.Doc{"app": capi.ToOne(a.GUID)}}, &deployment); err != nil {
 		return "", err
 	}
-	return "rolled", g.settle(ctx, a, deployment.GUID)
+	return "rolled", g.awaitDeployment(ctx, a, deployment.GUID)
 }
 
 // name sets an app's stack.
@@ -349,9 +349,9 @@ type deployment struct {
 	}
 }
 
-// settle waits for the end of a deployment, and gives one up that takes too
+// awaitDeployment waits for the end of a deployment, and gives one up that takes too
 // long.
-func (g *migration) settle(ctx context.Context, a migrant, guid string) error {
+func (g *migration) awaitDeployment(ctx context.Context, a migrant, guid string) error {
 	limit, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
 	d, err := g.ended(limit, guid)

@@ -41,7 +41,7 @@ func Running(executor *cell.Cell, net *network.Network) Finder {
 			return lines, err
 		}
 		select {
-		case <-time.After(straySettle):
+		case <-time.After(strayGrace):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -83,8 +83,8 @@ func removeShared(containers *container.Engine) error {
 	return containers.Teardown()
 }
 
-// straySettle is how long a link may stay after its namespace.
-const straySettle = 300 * time.Millisecond
+// strayGrace is how long a link may stay after its namespace.
+const strayGrace = 300 * time.Millisecond
 
 // stillNetwork lists containers' namespaces, and does nothing else.
 type stillNetwork struct {

@@ -172,10 +172,10 @@ func (l *Library) Import(ctx context.Context, i ImportRequest, report steps.Func
 	if !filepath.IsAbs(i.Path) {
 		return Info{}, fmt.Errorf("import %s: the path is not absolute", i.Path)
 	}
-	var told time.Time
+	var reportedAt time.Time
 	s, err := l.Roots.Stacks.Import(ctx, i.Name, i.Compat, i.Path, func(done, total int64) {
-		if time.Since(told) > steps.Interval || done == total {
-			told = time.Now()
+		if time.Since(reportedAt) > steps.Interval || done == total {
+			reportedAt = time.Now()
 			report(steps.Step{Step: "import", Detail: filepath.Base(i.Path), Done: done, Total: total})
 		}
 	})

@@ -216,9 +216,9 @@ func (c *Cluster) patch(ctx context.Context, o kube.Object, dryRun ...string) (k
 	return is.Object, nil
 }
 
-// Settled reports whether there is nothing to update: an object is not there yet,
+// UpToDate reports whether there is nothing to update: an object is not there yet,
 // or applying it would change nothing of what it specifies.
-func (c *Cluster) Settled(ctx context.Context, o kube.Object) (bool, error) {
+func (c *Cluster) UpToDate(ctx context.Context, o kube.Object) (bool, error) {
 	was, err := c.get(ctx, o)
 	if err != nil || was == nil {
 		return err == nil, err

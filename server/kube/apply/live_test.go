@@ -145,7 +145,7 @@ func (p *plane) edited(all []kube.Object, texts ...string) []kube.Object {
 func (p *plane) settled(c *Cluster, all []kube.Object, want bool) {
 	p.t.Helper()
 	for _, o := range kube.Finished(all) {
-		if got, err := c.Settled(p.t.Context(), o); err != nil || got != want {
+		if got, err := c.UpToDate(p.t.Context(), o); err != nil || got != want {
 			p.t.Errorf("%s is settled: %v, %v; want %v", named(o), got, err, want)
 		}
 	}

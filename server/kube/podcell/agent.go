@@ -53,7 +53,7 @@ func newAgent(c *Cell) *agent {
 	return a
 }
 
-func (a *agent) poke() {
+func (a *agent) wakeUp() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
@@ -82,7 +82,7 @@ func (a *agent) need() {
 	a.mu.Lock()
 	a.asked = time.Now()
 	a.mu.Unlock()
-	a.poke()
+	a.wakeUp()
 }
 
 // all takes a list of the pods. An agent of an earlier daemon says that this cell needs one.
@@ -105,7 +105,7 @@ func (a *agent) saw(pod kube.Object) {
 	close(a.change)
 	a.change = make(chan struct{})
 	a.mu.Unlock()
-	a.poke()
+	a.wakeUp()
 }
 
 // none reports whether nothing of an agent is in the cluster.
@@ -120,7 +120,7 @@ func (a *agent) mayHave() {
 	a.mu.Lock()
 	a.left = true
 	a.mu.Unlock()
-	a.poke()
+	a.wakeUp()
 }
 
 // run keeps the agent until ctx ends.
@@ -241,7 +241,7 @@ func (a *agent) down(err error) {
 		a.ended = err
 	}
 	a.mu.Unlock()
-	a.poke()
+	a.wakeUp()
 	if wanted && !known {
 		a.cell.cfg.Log.Warn("there is no tunnel into the cluster: its pods are not reached", "cell", a.cell.pods.Cell, "err", err)
 	}

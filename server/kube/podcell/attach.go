@@ -40,11 +40,11 @@ func (c *Cell) Attach(ctx context.Context, guid string, argv ...string) (io.Read
 	if err != nil {
 		return nil, err
 	}
-	return spoken(greeted(stream))
+	return asStream(greeted(stream))
 }
 
-// spoken is what greeted returned, as an interface that is nil with an error.
-func spoken(a *attached, err error) (io.ReadWriteCloser, error) {
+// asStream is what greeted returned, as an interface that is nil with an error.
+func asStream(a *attached, err error) (io.ReadWriteCloser, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -54,16 +54,16 @@ func spoken(a *attached, err error) (io.ReadWriteCloser, error) {
 // greeted waits for the first words of a program.
 func greeted(stream io.ReadWriteCloser) (*attached, error) {
 	a := &attached{stream, bufio.NewReader(stream)}
-	spoke := make(chan error, 1)
+	peeked := make(chan error, 1)
 	fault.Go("podcell", func() {
 		_, err := a.from.Peek(1)
-		spoke <- err
+		peeked <- err
 	})
 	late := time.NewTimer(greetTime)
 	defer late.Stop()
 	var err error
 	select {
-	case err = <-spoke:
+	case err = <-peeked:
 	case <-late.C:
 		err = errors.New("the program in the pod says nothing")
 	}

@@ -64,7 +64,7 @@ func (c *Cell) bring(ctx context.Context, guid string, args []string) (io.ReadWr
 		_ = stream.Close()
 		return nil, fmt.Errorf("start the SSH server in pod %s: %w", guid, err)
 	}
-	return spoken(greeted(stream))
+	return asStream(greeted(stream))
 }
 
 // hand gives bringScript the helper, if it needs it.

@@ -306,7 +306,7 @@ func (c *Cell) launch(i *instance, live func(context.Context)) {
 	}
 	ctx := c.ctx
 	c.instances[i.guid] = i
-	c.agent.poke()
+	c.agent.wakeUp()
 	c.running.Go(fault.Func("podcell", func() {
 		if err := fault.Guard("podcell", func() error { live(ctx); return nil }); err != nil {
 			i.clear(ctx)

@@ -33,7 +33,7 @@ func inBubble(t *testing.T, f func(t *testing.T, c *cluster, w *world)) {
 	})
 }
 
-func settle(d time.Duration) {
+func wait(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
@@ -56,12 +56,12 @@ func TestInstanceLives(t *testing.T) {
 		}
 		c.says(guid, "hello")
 		c.begins(guid, false, false)
-		settle(time.Second)
+		wait(time.Second)
 		if w.phase() != lrp.PhaseStarting {
 			t.Errorf("an instance that was never well is %s", w.phase())
 		}
 		c.begins(guid, true, true)
-		settle(time.Second)
+		wait(time.Second)
 		if s := w.Containers()[0]; s.Phase != lrp.PhaseRunning || !s.Ready || s.Address != "10.0.0.9" || s.CellID != "edge" || s.FilesDigest == "" {
 			t.Errorf("got %+v", s)
 		}
@@ -72,10 +72,10 @@ func TestInstanceLives(t *testing.T) {
 			t.Errorf("got %+v", m)
 		}
 		c.begins(guid, true, false)
-		settle(time.Second)
+		wait(time.Second)
 		c.says(guid, "bye")
 		c.exits(guid, 7)
-		settle(10 * time.Second)
+		wait(10 * time.Second)
 		const want = `CELL: Cell edge creating container for instance i-1
 APP/PROC/WEB: hello
 CELL: Cell edge successfully created container for instance i-1
@@ -102,7 +102,7 @@ func TestSidecarEnds(t *testing.T) {
 		synctest.Wait()
 		c.says(guid, "hello")
 		c.begins(guid, true, true)
-		settle(time.Second)
+		wait(time.Second)
 		c.mu.Lock()
 		c.set(guid, func(o kube.Object) {
 			now := time.Now().UTC().Format(time.RFC3339)
@@ -110,7 +110,7 @@ func TestSidecarEnds(t *testing.T) {
 				doc{"name": "sidecar-1", "state": doc{"terminated": doc{"exitCode": int64(3), "reason": "Error", "startedAt": now, "finishedAt": now}}}}}
 		})
 		c.mu.Unlock()
-		settle(time.Minute)
+		wait(time.Minute)
 		if got := w.take(); !strings.Contains(got, "event exited 3") || len(c.left()) > 0 {
 			t.Errorf("got %s; left: %v", got, c.left())
 		}
@@ -124,15 +124,15 @@ func TestStop(t *testing.T) {
 		w.Start(spec)
 		synctest.Wait()
 		c.begins(guid, true, true)
-		settle(time.Second)
+		wait(time.Second)
 		w.Stop(guid)
-		settle(time.Second)
+		wait(time.Second)
 		if w.phase() != lrp.PhaseStopping || c.grace[guid] != 25*time.Second {
 			t.Errorf("an instance that was stopped is %s, with %s to end", w.phase(), c.grace[guid])
 		}
 		w.take()
 		c.exits(guid, 143)
-		settle(10 * time.Second)
+		wait(10 * time.Second)
 		if got := w.take(); !strings.Contains(got, "event exited 0 failed=false stopped=true") || len(c.left()) > 0 {
 			t.Errorf("got %s; left: %v", got, c.left())
 		}
@@ -145,9 +145,9 @@ func TestStopOnLostNode(t *testing.T) {
 		w.Start(container(guid))
 		synctest.Wait()
 		c.begins(guid, true, true)
-		settle(time.Second)
+		wait(time.Second)
 		w.Stop(guid)
-		settle(5 * time.Minute)
+		wait(5 * time.Minute)
 		if got := w.take(); !strings.Contains(got, "event exited") || len(w.Containers()) > 0 {
 			t.Errorf("got %s; the cell has %v", got, w.Containers())
 		}
@@ -168,7 +168,7 @@ func TestAdoption(t *testing.T) {
 			c.says(pod, "first")
 			c.begins(pod, true, true)
 		}
-		settle(5 * time.Second)
+		wait(5 * time.Second)
 		w.kill()
 		c.says(guid, "second")
 		c.exits("i-2", 3)
@@ -176,7 +176,7 @@ func TestAdoption(t *testing.T) {
 		c.objects["Secret"]["i-3-env"] = c.objects["Secret"]["i-1-env"]
 		c.mu.Unlock()
 		w = run(t, c, dir)
-		settle(10 * time.Second)
+		wait(10 * time.Second)
 		if got := w.Containers(); len(got) != 1 || got[0].GUID != guid || got[0].Phase != lrp.PhaseRunning || !got[0].Ready || got[0].LogTags["app_name"] != "shop" || got[0].MemoryMB != 64 {
 			t.Errorf("the cell has %+v", got)
 		}
@@ -188,9 +188,9 @@ func TestAdoption(t *testing.T) {
 			t.Errorf("left: %s", got)
 		}
 		w.Stop(guid)
-		settle(time.Second)
+		wait(time.Second)
 		c.exits(guid, 0)
-		settle(10 * time.Second)
+		wait(10 * time.Second)
 		if len(c.left()) > 0 {
 			t.Errorf("left: %v", c.left())
 		}
@@ -210,15 +210,15 @@ func TestAdoptionBeforeTheTunnel(t *testing.T) {
 			pod.Map("spec")["containers"] = []any{doc{"name": "app", "ports": []any{doc{"containerPort": 8080}}}}
 		})
 		c.begins(guid, true, true)
-		settle(5 * time.Second)
+		wait(5 * time.Second)
 		w.kill()
 		w = run(t, c, dir, func(c *Config) { c.Tunnel = cells.TunnelAlways })
-		settle(2 * time.Second)
+		wait(2 * time.Second)
 		if got := w.Containers(); len(got) != 1 || !got[0].Ready || strings.Contains(w.take(), "event "+string(lrp.EventNotReady)) {
 			t.Errorf("the cell has %+v; want the instance ready as before", got)
 		}
 		w.kill()
-		settle(time.Minute) // of the attempts to open the tunnel
+		wait(time.Minute) // of the attempts to open the tunnel
 	})
 }
 
@@ -236,11 +236,11 @@ func TestLost(t *testing.T) {
 				o.Map("metadata")["deletionTimestamp"] = time.Now().Add(kube.Grace).UTC().Format(time.RFC3339)
 			})
 			c.mu.Unlock()
-			settle(after - 2*time.Second)
+			wait(after - 2*time.Second)
 			if len(w.Containers()) != 1 || w.phase() != lrp.PhaseStopping {
 				t.Errorf("node is ready %s: the cell has %+v", status, w.Containers())
 			}
-			settle(4 * time.Second)
+			wait(4 * time.Second)
 			if got := w.take(); !strings.Contains(got, "is lost") || len(c.left())+len(w.Containers()) > 0 {
 				t.Errorf("node is ready %s: got %s; left: %v, %+v", status, got, c.left(), w.Containers())
 			}
@@ -254,13 +254,13 @@ func TestTakenAway(t *testing.T) {
 		w.Start(container(guid))
 		synctest.Wait()
 		c.begins(guid, true, true)
-		settle(time.Second)
+		wait(time.Second)
 		w.take()
 		before := w.freed
 		c.mu.Lock()
 		c.take("Pod", guid)
 		c.mu.Unlock()
-		settle(10 * time.Second)
+		wait(10 * time.Second)
 		if got := w.take(); strings.Contains(got, "event exited") || len(w.Containers()) > 0 || w.freed == before || len(c.left()) > 0 {
 			t.Errorf("got %s; the cell has %v; left: %v", got, w.Containers(), c.left())
 		}
@@ -275,23 +275,23 @@ func TestUnreachable(t *testing.T) {
 		c := newCluster()
 		c.setDown(errors.New("no answer"))
 		w := run(t, c, dir)
-		settle(time.Second)
+		wait(time.Second)
 		if p := w.Presence(); !p.Unreachable || p.Problem != "the API server does not answer: no answer" || p.Mend == "" {
 			t.Errorf("a cluster that never answered is %+v", p)
 		}
 		c.setDown(nil)
-		settle(5 * time.Second)
+		wait(5 * time.Second)
 		if p := w.Presence(); p.Unreachable || p.Problem+p.Mend != "" {
 			t.Errorf("a cluster that answers is %+v", p)
 		}
 		c.setDown(errors.New("no answer"))
 		w.Start(container(guid))
-		settle(time.Minute)
+		wait(time.Minute)
 		if w.phase() != lrp.PhaseCreating {
 			t.Errorf("an instance that the cluster has not accepted yet is %s", w.phase())
 		}
 		c.setDown(nil)
-		settle(time.Minute)
+		wait(time.Minute)
 		if got := strings.Join(c.left(), " "); got != "i-1 i-1-env i-1-files" {
 			t.Errorf("the cluster has %s", got)
 		}
@@ -302,11 +302,11 @@ func TestStopBeforeCreated(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster, w *world) {
 		c.setDown(errors.New("no answer"))
 		w.Start(container(guid))
-		settle(time.Second)
+		wait(time.Second)
 		w.Stop(guid)
-		settle(time.Second)
+		wait(time.Second)
 		c.setDown(nil)
-		settle(time.Minute)
+		wait(time.Minute)
 		if got := w.take(); !strings.Contains(got, "event exited 0 failed=false stopped=true") || len(c.left()) > 0 || len(w.Containers()) > 0 {
 			t.Errorf("got %s; left: %v", got, c.left())
 		}
@@ -322,7 +322,7 @@ func TestWaits(t *testing.T) {
 			t.Errorf("got %+v, %t of an instance that is being made", s, ok)
 		}
 		c.waits(guid, "ErrImagePull")
-		settle(time.Second)
+		wait(time.Second)
 		if s, ok := w.Stats(guid); ok || !strings.HasPrefix(s.Waits, "ErrImagePull: image ") || !strings.HasSuffix(s.Waits, ": it is absent") {
 			t.Errorf("got %+v, %t of an instance that waits", s, ok)
 		}
@@ -340,7 +340,7 @@ func TestServiceNames(t *testing.T) {
 			spec := container(c.guid)
 			spec.Env, spec.Files = append(spec.Env, lrp.EnvVar{Name: "VCAP_SERVICES", Value: c.env}), []lrp.File{{Path: "db/uri", Content: []byte(c.file)}}
 			w.Start(spec)
-			settle(time.Second)
+			wait(time.Second)
 			if got := w.take(); strings.Contains(got, "which no pod reaches") != c.want {
 				t.Errorf("%s: got the log %s", c.guid, got)
 			}
@@ -357,20 +357,20 @@ func TestHold(t *testing.T) {
 		c.events = []kube.Object{{"type": "Warning", "reason": "FailedCreatePodSandBox", "message": "no network plugin"}}
 		c.set(guid, func(o kube.Object) { o.Map("spec")["nodeName"] = "n" })
 		c.mu.Unlock()
-		settle(slowTime / 2)
+		wait(slowTime / 2)
 		if s, _ := w.Stats(guid); s.Waits != "" || c.called("events") > 0 {
 			t.Errorf("got %+v, %d requests for events before it is late", s, c.called("events"))
 		}
-		settle(slowTime)
+		wait(slowTime)
 		if s, _ := w.Stats(guid); s.Waits != "FailedCreatePodSandBox: no network plugin" || !strings.Contains(w.take(), "waits: FailedCreatePodSandBox: no network plugin") {
 			t.Errorf("got %+v", s)
 		}
-		settle(time.Hour)
+		wait(time.Hour)
 		if n := c.called("events"); n != int((time.Hour+slowTime*3/2)/slowTime) {
 			t.Errorf("got %d requests for events in an hour", n)
 		}
 		c.begins(guid, true, true)
-		settle(time.Hour)
+		wait(time.Hour)
 		if s, ok := w.Stats(guid); !ok || s.Waits != "" {
 			t.Errorf("got %+v, %t of an instance that runs", s, ok)
 		}
@@ -422,7 +422,7 @@ func TestNeverStarts(t *testing.T) {
 	} {
 		inBubble(t, func(t *testing.T, c *cluster, w *world) {
 			begin(c, w, container(guid))
-			settle(time.Minute)
+			wait(time.Minute)
 			got := w.take()
 			if !strings.Contains(got, "event exited -1 failed=true stopped=false failed to create container: ") || strings.Count(got, name) < 2 || len(c.left()) > 0 || len(w.Containers()) > 0 {
 				t.Errorf("%s: got %s; left: %v", name, got, c.left())
@@ -438,9 +438,9 @@ func TestListBeforePod(t *testing.T) {
 		w.Start(container("i-2"))
 		w.begin()
 		w.all(nil)
-		settle(time.Second)
+		wait(time.Second)
 		c.setDown(nil)
-		settle(time.Minute)
+		wait(time.Minute)
 		if w.phase() != lrp.PhaseCreating {
 			t.Errorf("the instance whose pod was made after the list is %q; want it to be there", w.phase())
 		}
@@ -448,18 +448,18 @@ func TestListBeforePod(t *testing.T) {
 			t.Errorf("got %s; want it to be the same pod", got)
 		}
 		w.Stop("i-2")
-		settle(time.Minute)
+		wait(time.Minute)
 		w.begin()
 		w.Start(container(guid))
 		synctest.Wait()
 		w.all(nil)
-		settle(time.Second)
+		wait(time.Second)
 		if w.phase() != lrp.PhaseCreating {
 			t.Errorf("the instance is %q; want it to be there", w.phase())
 		}
 		w.begin()
 		w.all(nil)
-		settle(time.Minute)
+		wait(time.Minute)
 		if got := w.phase(); got != "" {
 			t.Errorf("the instance whose pod is gone is %s", got)
 		}
@@ -473,10 +473,10 @@ func TestLongLines(t *testing.T) {
 		synctest.Wait()
 		long := strings.Repeat("x", maxLine+64-len(time.Now().UTC().Format(time.RFC3339Nano)+" "))
 		c.says(guid, long+"2099-01-01T00:00:00Z of an app")
-		settle(time.Second)
+		wait(time.Second)
 		c.says(guid, "after it")
 		c.begins(guid, true, true)
-		settle(time.Second)
+		wait(time.Second)
 		got := w.take()
 		if !strings.Contains(got, "of an app") || strings.Count(got, "after it") != 1 || strings.Contains(got, "2000-01") {
 			t.Errorf("got %.100q … %q", got, got[max(0, len(got)-300):])
@@ -496,7 +496,7 @@ func TestMeasureAtOnce(t *testing.T) {
 			c.set(pod, func(o kube.Object) { o.Map("spec")["nodeName"] = "node-of-" + pod })
 			c.mu.Unlock()
 		}
-		settle(time.Second)
+		wait(time.Second)
 		began := time.Now()
 		if m := w.Measure(); len(m) != 1 || c.called("summary") != 3 || time.Since(began) != askTime {
 			t.Errorf("got %+v by %d questions after %v; want that of %s by 3 after %v", m, c.called("summary"), time.Since(began), guid, askTime)
@@ -511,7 +511,7 @@ func TestNoLog(t *testing.T) {
 		w.Start(container(guid))
 		synctest.Wait()
 		c.begins(guid, true, true)
-		settle(time.Hour)
+		wait(time.Hour)
 		if n := c.called("log"); n < 60 || n > 72 {
 			t.Errorf("the log was asked for %d times in an hour; want once a minute", n)
 		}
@@ -523,7 +523,7 @@ func TestNoLog(t *testing.T) {
 		c.mu.Unlock()
 		c.says(guid, "last words")
 		c.exits(guid, 0)
-		settle(time.Second)
+		wait(time.Second)
 		if got := w.take(); !strings.Contains(got, "APP/PROC/WEB: last words") {
 			t.Errorf("got %s", got)
 		}
@@ -533,7 +533,7 @@ func TestNoLog(t *testing.T) {
 // TestCutLog has the cluster end a log in the middle of a line, before the container has ended and after it.
 func TestCutLog(t *testing.T) {
 	for name, cut := range map[string]func(*cluster){
-		"while it runs": func(c *cluster) { c.begins(guid, true, true); settle(time.Second); c.exits(guid, 0) },
+		"while it runs": func(c *cluster) { c.begins(guid, true, true); wait(time.Second); c.exits(guid, 0) },
 		"at its end":    func(c *cluster) { c.exits(guid, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -542,10 +542,10 @@ func TestCutLog(t *testing.T) {
 				synctest.Wait()
 				c.cutLogs = 1
 				c.says(guid, "the first line")
-				settle(time.Millisecond)
+				wait(time.Millisecond)
 				c.says(guid, "the second line")
 				cut(c)
-				settle(time.Minute)
+				wait(time.Minute)
 				if got := w.take(); strings.Count(got, "APP/PROC/WEB: the first line\n") != 1 || strings.Count(got, "APP/PROC/WEB: the second line\n") != 1 || strings.Contains(got, "the first l\n") {
 					t.Errorf("got %s", got)
 				}
@@ -559,7 +559,7 @@ func TestSetFilesAndTags(t *testing.T) {
 		w.Start(container(guid))
 		synctest.Wait()
 		c.begins(guid, true, true)
-		settle(time.Second)
+		wait(time.Second)
 		was := w.Containers()[0].FilesDigest
 		if err := w.SetFiles(guid, []lrp.File{{Path: "db/type", Content: []byte("y")}}); err != nil {
 			t.Error(err)
@@ -572,7 +572,7 @@ func TestSetFilesAndTags(t *testing.T) {
 		}
 		w.kill()
 		w = run(t, c, t.TempDir())
-		settle(time.Second)
+		wait(time.Second)
 		if s := w.Containers()[0]; s.FilesDigest == was || s.LogTags["app_name"] != "store" {
 			t.Errorf("the next daemon has %+v", s)
 		}

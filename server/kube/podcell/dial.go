@@ -93,7 +93,7 @@ func (c *Cell) useTunnel(by bool, why error) {
 	was := c.agent.by
 	c.agent.by = by
 	c.agent.mu.Unlock()
-	c.agent.poke()
+	c.agent.wakeUp()
 	switch {
 	case was == by:
 	case by:
@@ -124,7 +124,7 @@ func (c *Cell) findWay(address string) {
 		return
 	}
 	c.inBackground(func(ctx context.Context) {
-		defer c.pokeAll()
+		defer c.wakeAll()
 		defer c.finding.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, attemptTime)
 		defer cancel()
@@ -139,10 +139,10 @@ func (c *Cell) findWay(address string) {
 	})
 }
 
-func (c *Cell) pokeAll() {
+func (c *Cell) wakeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, i := range c.instances {
-		i.poke()
+		i.wakeUp()
 	}
 }

@@ -366,9 +366,9 @@ type world struct {
 	end     context.CancelFunc
 	ended   chan struct{}
 
-	mu    sync.Mutex
-	told  []string
-	freed int
+	mu       sync.Mutex
+	reported []string
+	freed    int
 }
 
 // run makes a cell of a cluster, and runs it until the test ends.
@@ -432,15 +432,15 @@ func (w *world) event(e lrp.Event) {
 func (w *world) tell(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, fmt.Sprintf(format, args...))
+	w.reported = append(w.reported, fmt.Sprintf(format, args...))
 }
 
 // take is what was told since it was asked last.
 func (w *world) take() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := strings.Join(w.told, "\n")
-	w.told = nil
+	text := strings.Join(w.reported, "\n")
+	w.reported = nil
 	return text
 }
 

@@ -52,7 +52,7 @@ func (c *Cell) all(pods []kube.Object) {
 	c.forgetGone(c.guids()...)
 	c.removeLeft(left, stay)
 	c.policies.changed()
-	c.agent.poke()
+	c.agent.wakeUp()
 }
 
 // removeLeft removes the Secrets of pods that do not stay.
@@ -125,7 +125,7 @@ func (c *Cell) forgetGone(guids ...string) {
 	for _, guid := range guids {
 		if i := c.instances[guid]; i != nil && i.isForgotten() {
 			delete(c.instances, guid)
-			c.agent.poke()
+			c.agent.wakeUp()
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (i *instance) holds(ctx context.Context, s kube.InstanceState, pod kube.Obj
 			cancel()
 		}
 		i.askAt = now.Add(slowTime)
-		time.AfterFunc(slowTime, i.poke)
+		time.AfterFunc(slowTime, i.wakeUp)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()

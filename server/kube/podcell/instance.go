@@ -82,10 +82,10 @@ func (i *instance) adopt(pod kube.Object) {
 	if i.staging != nil {
 		i.staging.load()
 	}
-	i.poke()
+	i.wakeUp()
 }
 
-func (i *instance) poke() {
+func (i *instance) wakeUp() {
 	select {
 	case i.wake <- struct{}{}:
 	default:
@@ -94,7 +94,7 @@ func (i *instance) poke() {
 
 func (i *instance) requestStop() {
 	i.stop()
-	i.poke()
+	i.wakeUp()
 }
 
 func (i *instance) stopped() bool { return i.halt.Err() != nil }
@@ -104,7 +104,7 @@ func (i *instance) saw(pod kube.Object) {
 	i.mu.Lock()
 	i.pod = kube.Abridged(pod)
 	i.mu.Unlock()
-	i.poke()
+	i.wakeUp()
 }
 
 // wentAway takes it that there is no pod any longer.
@@ -112,7 +112,7 @@ func (i *instance) wentAway() {
 	i.mu.Lock()
 	i.isGone = true
 	i.mu.Unlock()
-	i.poke()
+	i.wakeUp()
 }
 
 // missing takes it that a list of the pods does not have this one. It may be younger.
@@ -477,7 +477,7 @@ func (i *instance) isLost(pod kube.Object) bool {
 		left += lostTime
 	}
 	if left > 0 {
-		time.AfterFunc(left, i.poke)
+		time.AfterFunc(left, i.wakeUp)
 	}
 	return left <= 0
 }
@@ -574,7 +574,7 @@ func (i *instance) done() {
 	address := i.address
 	i.mu.Unlock()
 	i.cell.places.CompareAndDelete(address, i.guid)
-	i.cell.agent.poke()
+	i.cell.agent.wakeUp()
 	i.cell.forgetGone(i.guid)
 	i.cell.policies.release()
 	i.cell.freed()

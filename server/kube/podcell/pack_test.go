@@ -26,7 +26,7 @@ func TestDroplet(t *testing.T) {
 			t.Errorf("the cell offers %v", p.RootFSes)
 		}
 		w.Start(droplet(guid))
-		settle(0)
+		wait(0)
 		if got := strings.Join(c.left(), " "); got != "i-1 i-1-env i-1-pull" {
 			t.Fatalf("the cluster has %s", got)
 		}
@@ -41,7 +41,7 @@ func TestDroplet(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 		w.Stop(guid)
-		settle(0)
+		wait(0)
 		if len(c.left()) > 0 || len(w.Containers()) > 0 {
 			t.Errorf("the cluster still has %v, the cell %v", c.left(), w.Containers())
 		}
@@ -60,14 +60,14 @@ func TestAttach(t *testing.T) {
 		refused(guid, "there is no such container")
 		w.Start(droplet(guid))
 		w.Start(container("docker"))
-		settle(0)
+		wait(0)
 		refused(guid, "there is no such container")
 		refused("docker", "there is no such container")
 		c.begins("docker", true, true)
-		settle(time.Second)
+		wait(time.Second)
 		refused("docker", "only the SSH server of cupola")
 		c.begins(guid, true, true)
-		settle(time.Second)
+		wait(time.Second)
 		s, err := w.Attach(t.Context(), guid, "lifecycle", "sshd")
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestPackingFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster, w *world) {
 		w.pack = func(context.Context) (string, error) { return "", errors.New("no room") }
 		w.Start(droplet(guid))
-		settle(0)
+		wait(0)
 		if got := w.take(); !strings.Contains(got, "event exited -1 failed=true stopped=false failed to create container: make its image: no room") || len(c.left())+len(w.Containers()) > 0 {
 			t.Errorf("got %s; left: %v, %v", got, c.left(), w.Containers())
 		}
@@ -112,13 +112,13 @@ func TestStopWhilePacking(t *testing.T) {
 					return "", ctx.Err()
 				}
 				w.Start(droplet(guid))
-				settle(0)
+				wait(0)
 				if w.phase() != lrp.PhaseCreating {
 					t.Errorf("the instance is %s", w.phase())
 				}
 				w.take()
 				end(w)
-				settle(0)
+				wait(0)
 				if got := w.take(); strings.Contains(got, "event exited 0 failed=false stopped=true") != (name == "stop") || strings.Contains(got, "failed to create") || len(c.left()) > 0 {
 					t.Errorf("got %s; left: %v", got, c.left())
 				}

@@ -41,14 +41,14 @@ func TestPolicies(t *testing.T) {
 		}
 		w.Start(member("i-2", "bare", "other"))
 		w.Start(member("i-3", "space", "front"))
-		settle(time.Second)
+		wait(time.Second)
 		const all = "isolation of the cell, network policies of back, network policies of front, security groups of running.space"
 		if got := c.policies(); got != all {
 			t.Errorf("got the policies %q; want %q", got, all)
 		}
 		was := c.called("create")
 		w.SetReach(exampleReach())
-		settle(time.Second)
+		wait(time.Second)
 		if got := c.called("create"); got != was {
 			t.Errorf("%d objects were made though nothing changed", got-was)
 		}
@@ -56,14 +56,14 @@ func TestPolicies(t *testing.T) {
 		reach := exampleReach()
 		reach.Policies, reach.Egress["running/bare"] = nil, []lrp.EgressRule{{Protocol: "all", Destinations: []string{"192.0.2.0/24"}}}
 		w.SetReach(reach)
-		settle(time.Second)
+		wait(time.Second)
 		if got := c.policies(); got != "isolation of the cell, security groups of running.bare, security groups of running.space" {
 			t.Errorf("got the policies %q after a change", got)
 		}
 		for _, guid := range []string{guid, "i-2", "i-3"} {
 			w.Stop(guid)
 		}
-		settle(time.Minute)
+		wait(time.Minute)
 		if got := c.policies(); got != "" || len(c.left()) > 0 {
 			t.Errorf("got the policies %q without a pod; left: %v", got, c.left())
 		}
@@ -89,7 +89,7 @@ func TestPoliciesAfterKill(t *testing.T) {
 		c.objects["NetworkPolicy"][left.Name()] = left
 		c.mu.Unlock()
 		run(t, c, dir)
-		settle(10 * time.Second)
+		wait(10 * time.Second)
 		if got := c.policies(); got != was || strings.Count(got, ",") != 3 {
 			t.Errorf("the next daemon has the policies %q; want %q", got, was)
 		}
@@ -104,7 +104,7 @@ func TestPoliciesAfterKill(t *testing.T) {
 			c.changed(o)
 		}
 		c.mu.Unlock()
-		settle(10 * time.Second)
+		wait(10 * time.Second)
 		c.mu.Lock()
 		for _, o := range c.objects["NetworkPolicy"] {
 			if !kube.Intact(o) {
@@ -128,7 +128,7 @@ func TestPoliciesRefused(t *testing.T) {
 		w := run(t, c, dir)
 		synctest.Wait()
 		w.Start(member(guid, "space", "back"))
-		settle(time.Second)
+		wait(time.Second)
 		if got := strings.Join(c.left(), " "); c.policies() != "" || got != "i-1 i-1-env i-1-files" {
 			t.Errorf("got the policies %q and %s", c.policies(), got)
 		}
@@ -139,7 +139,7 @@ func TestPoliciesRefused(t *testing.T) {
 		w := run(t, c, dir)
 		synctest.Wait()
 		w.Start(member(guid, "space", "back"))
-		settle(time.Second)
+		wait(time.Second)
 		if got := w.take(); !strings.Contains(got, "failed to create container: ") || !strings.Contains(got, "not yours") || len(c.left()) > 0 {
 			t.Errorf("got %s; left: %v", got, c.left())
 		}

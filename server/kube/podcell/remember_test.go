@@ -65,7 +65,7 @@ func TestForget(t *testing.T) {
 		w.Start(member(guid, "space", "back"))
 		synctest.Wait()
 		c.begins(guid, true, true)
-		settle(time.Second)
+		wait(time.Second)
 		w.kill()
 		if err := os.WriteFile(filepath.Join(dir, clusterFile), []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
@@ -75,14 +75,14 @@ func TestForget(t *testing.T) {
 			return err == nil
 		}
 		w = run(t, c, dir, func(cfg *Config) { cfg.Presence.Leaving = true })
-		settle(time.Minute)
+		wait(time.Minute)
 		if list := w.Containers(); len(list) != 1 || list[0].Phase != lrp.PhaseRunning || !known() || !w.Presence().Leaving {
 			t.Errorf("got %+v; the cluster is known: %t", list, known())
 		}
 		w.Stop(guid)
-		settle(time.Second)
+		wait(time.Second)
 		c.exits(guid, 0)
-		settle(time.Minute)
+		wait(time.Minute)
 		if known() || c.policies() != "" || len(c.left()) > 0 {
 			t.Errorf("the cluster is known: %t; left: %v, %q", known(), c.left(), c.policies())
 		}

@@ -81,7 +81,7 @@ func TestStaging(t *testing.T) {
 			t.Error("the cell stages nothing")
 		}
 		w.Start(stages(guid))
-		settle(0)
+		wait(0)
 		if got := strings.Join(c.left(), " "); got != "i-1 i-1-env i-1-pull" {
 			t.Fatalf("the cluster has %s", got)
 		}
@@ -114,7 +114,7 @@ func TestStaging(t *testing.T) {
 		}
 		c.says(guid, "staged")
 		c.exits(guid, 0, "")
-		settle(time.Minute)
+		wait(time.Minute)
 		if got := w.take(); !strings.Contains(got, "STG: staged\n") || !strings.HasSuffix(got, "event exited 0 failed=false stopped=false with {} cache=digest of c droplet=digest of d\nSTG: Cell edge successfully destroyed container for instance i-1") {
 			t.Errorf("got %s", got)
 		}
@@ -146,9 +146,9 @@ func TestStagingEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inStaging(t, func(t *testing.T, _ string, cl *cluster, w *world) {
 				w.Start(stages(guid))
-				settle(0)
+				wait(0)
 				cl.exits(guid, c.code, c.said)
-				settle(time.Minute)
+				wait(time.Minute)
 				if got := w.take(); !strings.Contains(got, c.want) || strings.Contains(got, "event exited") == (name == "lost") || len(cl.left())+len(w.Containers()) > 0 {
 					t.Errorf("got %s; want %s; left: %v", got, c.want, cl.left())
 				}
@@ -163,18 +163,18 @@ func TestStagingOutlivesTheDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, blobs := newCluster(), withBlobs(map[string]string{})
 		w := run(t, c, dir, blobs)
-		settle(0)
+		wait(0)
 		w.Start(stages(guid))
-		settle(0)
+		wait(0)
 		c.begins(guid, true, true)
-		settle(time.Second)
+		wait(time.Second)
 		send(t, w.asked(t, guid), "droplet", "d")
 		w.kill()
 		if err := os.WriteFile(filepath.Join(dir, "gone"+keptSuffix), []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		w = run(t, c, dir, blobs)
-		settle(0)
+		wait(0)
 		s := w.asked(t, guid)
 		if _, err := s.Plan(); !errors.Is(err, registry.ErrNoStaging) {
 			t.Errorf("got the plan: %v", err)
@@ -189,7 +189,7 @@ func TestStagingOutlivesTheDaemon(t *testing.T) {
 		}
 		send(t, s, "result", "{}")
 		c.exits(guid, 0, "")
-		settle(time.Minute)
+		wait(time.Minute)
 		if got := w.take(); !strings.Contains(got, "event exited 0 failed=false stopped=false with {} droplet=digest of d") {
 			t.Errorf("got %s", got)
 		}
@@ -205,13 +205,13 @@ func TestStagingLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, kept := newCluster(), map[string]string{}
 		w := run(t, c, dir, withBlobs(kept))
-		settle(0)
+		wait(0)
 		w.Start(stages(guid))
-		settle(0)
+		wait(0)
 		send(t, w.asked(t, guid), "droplet", "d", "result", "{}")
 		clear(kept)
 		c.exits(guid, 0)
-		settle(time.Minute)
+		wait(time.Minute)
 		if got := w.take(); !strings.Contains(got, "Pod i-1 is lost: what it made was not kept for so long") || strings.Contains(got, "event exited") || len(c.left())+len(w.Containers()) > 0 {
 			t.Errorf("got %s; left: %v", got, c.left())
 		}
@@ -223,7 +223,7 @@ func TestStagingPolicies(t *testing.T) {
 	inStaging(t, func(t *testing.T, _ string, c *cluster, w *world) {
 		w.cfg.Pulls.at, _ = resolve(t.Context(), "192.0.2.1:5443")
 		w.Start(stages(guid))
-		settle(0)
+		wait(0)
 		for _, o := range c.objects["NetworkPolicy"] {
 			content, _ := json.Marshal(o)
 			text := string(content)

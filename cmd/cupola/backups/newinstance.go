@@ -41,7 +41,7 @@ func (r *restoreCmd) restoreFrom(e *command.Env) (err error) {
 		return command.Interrupted(e, err)
 	}, func(content string) error {
 		fmt.Fprintf(e.Out, "Restoring service instance %s as of %s into the new service instance %s...\n", r.Instance, command.When(i.Made), r.New)
-		return r.createBeside(e.Ctx, c, i, content)
+		return r.createNew(e.Ctx, c, i, content)
 	})
 	if err == nil {
 		fmt.Fprintln(e.Out, "OK")
@@ -122,8 +122,8 @@ func (r *restoreCmd) fetch(ctx context.Context, dir string, from *repository.Rep
 	return backup.InstanceOfTar(ctx, dir, stream, name, w, report)
 }
 
-// createBeside makes the new service instance of a content, in the space that the backup says.
-func (r *restoreCmd) createBeside(ctx context.Context, c *capi.Client, i backup.Instance, content string) error {
+// createNew makes the new service instance of a content, in the space that the backup says.
+func (r *restoreCmd) createNew(ctx context.Context, c *capi.Client, i backup.Instance, content string) error {
 	space, err := spaceOf(ctx, c, i)
 	if err == nil {
 		err = createFrom(ctx, c, space, capi.Doc{"name": r.New}, i, content)
