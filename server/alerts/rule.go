@@ -135,8 +135,8 @@ func unknownRule(name string) error {
 	for _, r := range Defaults() {
 		names = append(names, r.Name)
 	}
-	if near := suggest.Name(name, names); near != "" {
-		return invalid("unknown rule %q: did you mean %s?", name, near)
+	if suggestion := suggest.Name(name, names); suggestion != "" {
+		return invalid("unknown rule %q: did you mean %s?", name, suggestion)
 	}
 	return invalid("unknown rule %q: give one of %s", name, strings.Join(names, ", "))
 }

@@ -98,7 +98,7 @@ func (l *Loop) deliver(ctx context.Context, target string) {
 		return err
 	})
 	if err != nil || len(p.events) == 0 || time.Now().Before(p.target.TryAt) {
-		return // it is gone, or was told: otherwise rows that change begin this again
+		return // it is gone or was notified: otherwise changed rows begin this again
 	}
 	taken, err := l.post(ctx, p.target, p.events)
 	if ctx.Err() != nil {
@@ -107,18 +107,18 @@ func (l *Loop) deliver(ctx context.Context, target string) {
 	if err != nil {
 		l.Log.WarnContext(ctx, "a target takes no alerts", "target", p.target.Name, "err", err)
 	}
-	l.settle(ctx, p, taken, err)
+	l.record(ctx, p, taken, err)
 }
 
-// settle writes what became of a message, and tries that until it is written: on a
+// record writes the outcome of a message, and retries until it is written: on a
 // full disk, the message would be sent again and again.
-func (l *Loop) settle(ctx context.Context, p post, taken int, failure error) {
+func (l *Loop) record(ctx context.Context, p post, taken int, failure error) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
-		err := l.Store.Write(ctx, func(tx *store.Tx) error { return settled(tx, p, taken, failure) })
+		err := l.Store.Write(ctx, func(tx *store.Tx) error { return write(tx, p, taken, failure) })
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		l.Log.ErrorContext(ctx, "it was not written what became of alerts that were sent", "target", p.target.Name, "err", err)
+		l.Log.ErrorContext(ctx, "outcome of sent alerts was not written", "target", p.target.Name, "err", err)
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -153,8 +153,8 @@ type transport func(ctx context.Context, s cf.AlertSettings, m message) (taken i
 
 var transports = map[string]transport{cf.AlertWebhook: sendWebhook, cf.AlertMail: sendMail, cf.AlertCommand: runCommand}
 
-// settled writes what became of a message.
-func settled(tx *store.Tx, p post, taken int, failure error) error {
+// write writes the outcome of a message.
+func write(tx *store.Tx, p post, taken int, failure error) error {
 	t, err := store.AlertTargets.Get(tx, p.target.GUID)
 	if store.IsNotFound(err) {
 		return nil

@@ -43,9 +43,9 @@ const (
 	maxRepeat   = 24 * time.Hour
 )
 
-// settle is how long a condition must be gone before its alert is over, unless the
+// minAbsence is how long a condition must be gone before its alert is over, unless the
 // rule's own duration is shorter: what comes and goes is one alert.
-const settle = time.Minute
+const minAbsence = time.Minute
 
 // key identifies an open alert.
 type key struct{ rule, subject string }
@@ -124,7 +124,7 @@ func (w World) absent(r Rule, a cf.Alert) (s Step, changed bool) {
 	if a.AbsentSince.IsZero() {
 		a.AbsentSince, changed = w.Now, true
 	}
-	if w.Now.Sub(a.AbsentSince) < min(r.For, settle) && r.Enabled {
+	if w.Now.Sub(a.AbsentSince) < min(r.For, minAbsence) && r.Enabled {
 		return Step{Alert: a}, changed
 	}
 	a.State, a.ResolvedAt, a.RepeatAt = cf.AlertResolved, w.Now, time.Time{}

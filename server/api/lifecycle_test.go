@@ -115,12 +115,12 @@ func TestABuildpackWithoutBitsIsNotThere(t *testing.T) {
 }
 
 func TestCredentialsOfRegistriesAreKeptAndNeverShown(t *testing.T) {
-	const beside = `"data": {"stack": "docker://reg.io/img:1"}, "credentials": {"reg.io": {"username": "u", "password": "hush"}, "packs.io": {"token": "hush"}}`
+	const outside = `"data": {"stack": "docker://reg.io/img:1"}, "credentials": {"reg.io": {"username": "u", "password": "hush"}, "packs.io": {"token": "hush"}}`
 	const within = `"data": {"stack": "docker://reg.io/img:1", "credentials": {"reg.io": {"username": "u", "password": "hush"}}}`
 	w := newWorld(t)
 	w.run(t, []step{
 		{method: "PATCH", path: "/v3/feature_flags/diego_custom_stacks", body: `{"enabled": true}`, status: 200},
-		{method: "POST", path: "/v3/apps", body: onImage("a", beside), status: 201, save: "a", want: `{"lifecycle": {"data": {"credentials": "***"}}}`},
+		{method: "POST", path: "/v3/apps", body: onImage("a", outside), status: 201, save: "a", want: `{"lifecycle": {"data": {"credentials": "***"}}}`},
 		{method: "POST", path: "/v3/apps", body: onImage("b", within), status: 201, want: `{"lifecycle": {"data": {"credentials": "***"}}}`},
 		{method: "POST", path: "/v3/apps", body: onImage("c", strings.Replace(within, `"username": "u", `, "", 1)), status: 422,
 			want: detail(10008, "Credentials for registry 'reg.io' must include 'username' and 'password'")},

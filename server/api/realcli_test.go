@@ -194,10 +194,10 @@ func (w *world) cf(program, home, command, want string) {
 
 // reconcile stages builds, ends tasks and runs apps, as the reconciler would.
 func (w *world) reconcile(ctx context.Context) {
-	w.derive(ctx, w.settle)
+	w.derive(ctx, w.progress)
 }
 
-func (w *world) settle(tx *store.Tx) error {
+func (w *world) progress(tx *store.Tx) error {
 	builds, err := store.Builds.By(tx, "states", string(cf.BuildStaging))
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ import (
 // has route policies.
 const Version = "3.224.0"
 
-// Config is what the API needs of the rest of the house.
+// Config is what the API needs from the rest of the daemon.
 type Config struct {
 	Store *store.Store
 	Blobs *blob.Store

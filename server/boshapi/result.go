@@ -112,9 +112,9 @@ func (c *call) sourceOf(name string) (string, error) {
 	return d.GUID, nil
 }
 
-// settled is how old the lines of a debug log are at least while its task runs, so that
-// what was read does not change.
-const settled = 2 * time.Second
+// logDelay is the minimum age of a debug log's lines while its task runs, so that lines
+// that were read do not change.
+const logDelay = 2 * time.Second
 
 // debugLog writes the events of a task among the lines that its deployment logged
 // meanwhile.
@@ -137,7 +137,7 @@ func debugLog(t *cf.BOSHTask, events []*cf.BOSHTaskEvent, lines []logcache.Envel
 	}
 	end := t.EndedAt
 	if end.IsZero() {
-		end = time.Now().Add(-settled)
+		end = time.Now().Add(-logDelay)
 	}
 	slices.SortStableFunc(all, func(a, b stamped) int { return cmp.Or(a.at.Compare(b.at)) })
 	var out bytes.Buffer

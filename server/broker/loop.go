@@ -97,7 +97,7 @@ type round struct {
 	fault error // of others, which could not be looked at
 }
 
-func (l *Loop) poke() {
+func (l *Loop) wakeUp() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -150,7 +150,7 @@ func (l *Loop) busy() []string {
 // start makes a step in the background.
 func (l *Loop) start(ctx context.Context, s *step) {
 	l.workers.Go(guard.Func("broker", func() {
-		defer l.poke()
+		defer l.wakeUp()
 		defer l.leave(s.op)
 		err := guard.Guard("broker", func() error { return l.make(ctx, s) })
 		if err == nil || ctx.Err() != nil {
@@ -213,7 +213,7 @@ func (l *Loop) make(ctx context.Context, s *step) error {
 			return err
 		}
 		now.asked = s
-		return l.settle(tx, now, a)
+		return l.record(tx, now, a)
 	})
 }
 

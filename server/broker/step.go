@@ -13,7 +13,7 @@ import (
 // task is what is done for one kind of job, or for an orphan.
 type task interface {
 	// load reads the rows it is about. What is not there (any more) is a
-	// cf.ResourceNotFound, what makes the task moot a fault.
+	// cf.ResourceNotFound, what cancels the task a fault.
 	load(tx *store.Tx, s *step) error
 	// send asks the broker for it, poll how it stands.
 	send(ctx context.Context, l *Loop, s *step) answer
@@ -59,16 +59,16 @@ func (l *Loop) target(s *step, b *cf.ServiceBroker) osb.Broker {
 
 // step is one step of an operation, and all that it takes to make it.
 type step struct {
-	op     *cf.BrokerOperation
-	task   task
-	job    *cf.Job // nil for an orphan
-	work   cf.ServiceWork
-	moot   *fault // why there is nothing to ask
-	done   bool   // the job has ended: only the operation must be deleted
-	asked  *step  // what was seen when the broker was asked
-	resent bool   // the broker was asked the same before
-	broker *cf.ServiceBroker
-	rules  *outbound.Rules // where the broker may be
+	op        *cf.BrokerOperation
+	task      task
+	job       *cf.Job // nil for an orphan
+	work      cf.ServiceWork
+	cancelled *fault // why the broker is not asked
+	done      bool   // the job has ended: only the operation must be deleted
+	asked     *step  // what was seen when the broker was asked
+	resent    bool   // the broker was asked the same before
+	broker    *cf.ServiceBroker
+	rules     *outbound.Rules // where the broker may be
 
 	instance *cf.ServiceInstance
 	plan     *cf.ServicePlan
@@ -77,8 +77,8 @@ type step struct {
 	org      *cf.Org
 }
 
-// asks tells whether there is something to ask a broker.
-func (s *step) asks() bool { return !s.done && s.moot == nil }
+// asks reports whether the broker must be asked.
+func (s *step) asks() bool { return !s.done && s.cancelled == nil }
 
 // taskOf is what a job asks for; nil for a job that is no broker's.
 func taskOf(j *cf.Job) task {
@@ -120,7 +120,7 @@ func load(tx *store.Tx, op *cf.BrokerOperation) (*step, error) {
 		err = s.task.gone(s)
 	}
 	if f, ok := asFault(err); ok {
-		s.moot = &f
+		s.cancelled = &f
 		return s, nil
 	}
 	if err != nil {

@@ -26,7 +26,7 @@ func Clear(ctx context.Context, o Owner) error {
 			return nil
 		}
 		select {
-		case <-time.After(settleTime):
+		case <-time.After(kernelDelay):
 		case <-ctx.Done():
 			return errors.Join(err, context.Cause(ctx))
 		}

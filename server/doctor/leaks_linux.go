@@ -15,9 +15,9 @@ import (
 	"cupola/runtime/network"
 )
 
-// settleTime is how long the kernel may take to remove released resources: a
+// kernelDelay is how long the kernel may take to remove released resources: a
 // link disappears a moment after its namespace.
-const settleTime = 300 * time.Millisecond
+const kernelDelay = 300 * time.Millisecond
 
 // Leaks lists what stopped daemons of any data directory left in the kernel or
 // in the temporary directory, except for the data directories in spare. owner
@@ -30,7 +30,7 @@ func Leaks(ctx context.Context, owner func(dataDir string) Owner, spare ...strin
 	}
 	// The survey is not atomic: a leak must be found twice.
 	select {
-	case <-time.After(settleTime):
+	case <-time.After(kernelDelay):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -111,7 +111,7 @@ func (w *worker) run(ctx context.Context) {
 // when ctx has ended. A frame whose writing failed is sent again.
 func (w *worker) send(ctx context.Context, conn net.Conn, frame []byte) net.Conn {
 	failed := false
-	for pause, told := firstPause, false; ; pause = min(2*pause, maxPause) {
+	for pause, reported := firstPause, false; ; pause = min(2*pause, maxPause) {
 		var err error
 		if conn == nil {
 			conn, err = w.connect(ctx)
@@ -129,9 +129,9 @@ func (w *worker) send(ctx context.Context, conn net.Conn, frame []byte) net.Conn
 		}
 		w.fails(err)
 		failed = true
-		if !told && pause > time.Second { // a blink of the network is not reported
+		if !reported && pause > time.Second { // a blink of the network is not reported
 			w.Report(w.to.AppGUID, fmt.Sprintf("Failed to connect to user provided syslog drain with url %s: %v", w.to.shown(), err))
-			told = true
+			reported = true
 		}
 		select {
 		case <-time.After(pause):

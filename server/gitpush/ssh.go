@@ -60,7 +60,7 @@ func (f *Face) ServeSSH(ctx context.Context, s SSHCommand) (exit int) {
 // refuseSSH tells git an error in place of the refs (gitprotocol-pack, "pkt-line
 // Format": error-line).
 func (f *Face) refuseSSH(ctx context.Context, s SSHCommand, err error) {
-	if errors.Is(err, errTold) || ctx.Err() != nil {
+	if errors.Is(err, errReported) || ctx.Err() != nil {
 		return
 	}
 	shown, ok := errors.AsType[*refusal](err)
@@ -71,8 +71,8 @@ func (f *Face) refuseSSH(ctx context.Context, s SSHCommand, err error) {
 	_ = pktline.NewEncoder(s.Out).EncodeString("ERR " + oneLine(shown.text) + "\n") // the client may be gone
 }
 
-// errTold says that the client was told what is wrong.
-var errTold = errors.New("the push is refused")
+// errReported says that the client already got the error.
+var errReported = errors.New("the push is refused")
 
 // receiveSSH takes a push (gitprotocol-pack, "Pushing Data To a Server"): the refs go
 // first, then the client's order and its pack come on the same stream.
@@ -97,7 +97,7 @@ func (f *Face) receiveSSH(ctx context.Context, s SSHCommand, path []string) erro
 	if refused, ok := errors.AsType[*refusal](err); ok && o.sideband && p.out == nil {
 		mux := sideband.NewMuxer(sideband.Sideband64k, s.Out)
 		_, _ = mux.WriteChannel(sideband.ErrorMessage, []byte(oneLine(refused.text)+"\n"))
-		return errTold
+		return errReported
 	}
 	return err
 }

@@ -65,12 +65,12 @@ func (i Images) PackRoot(ctx context.Context, of lrp.RunInfo, tell func(what str
 	if of.ResultFile != "" {
 		r.Own = packed.Archive{Name: "stager", Write: lifecycle.WriteStagerTar}
 	}
-	begun, told := map[string]time.Time{}, map[string]bool{}
+	begun, reported := map[string]time.Time{}, map[string]bool{}
 	r.Progress = func(what string, _, _ int64) {
 		if begun[what].IsZero() {
 			begun[what] = time.Now()
-		} else if !told[what] && time.Since(begun[what]) > tellAfter {
-			told[what] = true
+		} else if !reported[what] && time.Since(begun[what]) > tellAfter {
+			reported[what] = true
 			tell(what)
 		}
 	}

@@ -100,15 +100,15 @@ const reportInterval = time.Second
 
 // pullReport sums up the layers of a pull.
 type pullReport struct {
-	say         func(string)
-	began, told time.Time
-	layers      map[int]image.LayerProgress
-	of          int
+	say             func(string)
+	began, reported time.Time
+	layers          map[int]image.LayerProgress
+	of              int
 }
 
 func newPullReport(say func(string)) *pullReport {
 	now := time.Now()
-	return &pullReport{say: say, began: now, told: now, layers: map[int]image.LayerProgress{}}
+	return &pullReport{say: say, began: now, reported: now, layers: map[int]image.LayerProgress{}}
 }
 
 func (r *pullReport) layer(p image.LayerProgress) {
@@ -116,10 +116,10 @@ func (r *pullReport) layer(p image.LayerProgress) {
 		p.Done, p.Total = have.Total, have.Total // unpacking reads it once more
 	}
 	r.layers[p.Index], r.of = p, p.Layers
-	if time.Since(r.told) < reportInterval {
+	if time.Since(r.reported) < reportInterval {
 		return
 	}
-	r.told = time.Now()
+	r.reported = time.Now()
 	r.say(r.line())
 }
 

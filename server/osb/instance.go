@@ -186,6 +186,6 @@ func (c *Client) FetchInstance(ctx context.Context, b Broker, i Instance) (f Fet
 	if err := a.mustFit(fetchedAnswer, false); err != nil {
 		return f, err
 	}
-	d, told := a.object["dashboard_url"]
-	return FetchedInstance{DashboardURL: text(d), Dashboard: told, Parameters: a.object["parameters"]}, nil
+	d, given := a.object["dashboard_url"]
+	return FetchedInstance{DashboardURL: text(d), Dashboard: given, Parameters: a.object["parameters"]}, nil
 }

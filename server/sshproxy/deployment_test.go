@@ -12,7 +12,7 @@ import (
 // TestDeploymentUsers lets admins alone into processes of deployments, and into nothing
 // else by that name.
 func TestDeploymentUsers(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.inside = echo
 	h.write(seedDeployment)
 	app := desire.ProcessGUID(&cf.Process{Resource: guid("app")}, &cf.App{})

@@ -58,7 +58,7 @@ func ownSSHD(t *testing.T, key ssh.Signer, user, password string, public ssh.Pub
 // TestDiegoUsers enters instances of LRPs as Diego's clients do, by the route
 // diego-ssh (diego-ssh: authenticators, proxy/proxy.go).
 func TestDiegoUsers(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.proxy.Diego = func() string { return "the secret" }
 	hostKey := newKey(t)
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -135,7 +135,7 @@ func TestDiegoUsers(t *testing.T) {
 // needs no role, and the app must allow ssh (CC: diego/app_recipe_builder.rb; diego-ssh:
 // authenticators/diego_proxy_authenticator.go).
 func TestDiegoUsersOfApps(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.inside = echo
 	h.proxy.Diego = func() string { return "the secret" }
 	app := &cf.App{Resource: guid("app")}
@@ -155,7 +155,7 @@ func TestDiegoUsersOfApps(t *testing.T) {
 }
 
 func TestDiegoUsersRefusedByApps(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.proxy.Diego = func() string { return "the secret" }
 	processGUID := desire.ProcessGUID(&cf.Process{Resource: guid("app")}, &cf.App{Resource: guid("app")})
 	refused := func(user, password, want string) {
@@ -179,7 +179,7 @@ func TestDiegoUsersRefusedByApps(t *testing.T) {
 }
 
 // desire makes a running LRP of a client of the BBS.
-func (h *house) desire(guid string, port uint16, r model.SSHRoute) {
+func (h *harness) desire(guid string, port uint16, r model.SSHRoute) {
 	h.t.Helper()
 	d := &bbspb.DesiredLRP{ProcessGuid: guid, Domain: "d", Instances: 1, RootFs: "preloaded:x", Ports: []uint32{uint32(port)}, LogGuid: "log"}
 	if r != (model.SSHRoute{}) {

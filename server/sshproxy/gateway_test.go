@@ -16,7 +16,7 @@ import (
 // TestGateway enters instances as the ssh of the bosh CLI does: through the gateway, by a key
 // that is accepted for one session.
 func TestGateway(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	commands := make(chan string, 1)
 	h.inside = func(c ssh.NewChannel) { runs(c, commands) }
 	h.write(seedDeployment)
@@ -88,7 +88,7 @@ func TestGateway(t *testing.T) {
 }
 
 // through connects by the gateway; what was said instead is returned with a nil client.
-func (h *house) through(gateway, to, user string, key ssh.Signer) (c *ssh.Client, said string) {
+func (h *harness) through(gateway, to, user string, key ssh.Signer) (c *ssh.Client, said string) {
 	h.t.Helper()
 	banner := ""
 	config := func(user string, auth ...ssh.AuthMethod) *ssh.ClientConfig {

@@ -15,7 +15,7 @@ import (
 )
 
 // login is how a client logs in as the user git.
-func (h *house) login(auth ...ssh.AuthMethod) (*ssh.Client, error) {
+func (h *harness) login(auth ...ssh.AuthMethod) (*ssh.Client, error) {
 	h.t.Helper()
 	c, err := ssh.Dial("tcp", h.addr, &ssh.ClientConfig{User: gitUser, Auth: auth, HostKeyCallback: ssh.FixedHostKey(h.proxy.HostKey.PublicKey())})
 	if err == nil {
@@ -26,7 +26,7 @@ func (h *house) login(auth ...ssh.AuthMethod) (*ssh.Client, error) {
 
 // TestGitUser logs in by keys, runs commands and asks for what the user git does not get.
 func TestGitUser(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	key, stranger := newKey(t), newKey(t)
 	ended := make(chan error, 1)
 	h.proxy.Git = Git{

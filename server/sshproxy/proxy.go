@@ -29,7 +29,7 @@ import (
 	"cupola/store/cf"
 )
 
-// Config is what the proxy needs of the rest of the house.
+// Config is what the proxy needs from the rest of the daemon.
 type Config struct {
 	Store   *store.Store
 	HostKey ssh.Signer

@@ -25,9 +25,9 @@ import (
 	"cupola/store/cf"
 )
 
-// house is a proxy with an app of one running instance, and users with roles.
+// harness is a proxy with an app of one running instance, and users with roles.
 // The code of a user is the user's name.
-type house struct {
+type harness struct {
 	t      *testing.T
 	store  *store.Store
 	proxy  *Proxy
@@ -47,13 +47,13 @@ var roles = map[string]cf.RoleType{
 	"developer": cf.SpaceDeveloper, "manager": cf.SpaceManager, "auditor": cf.SpaceAuditor, "supporter": cf.SpaceSupporter, "orgmanager": cf.OrgManager, "nobody": "",
 }
 
-func newHouse(t *testing.T) *house {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	s, err := store.Open(store.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, store: s}
+	h := &harness{t: t, store: s}
 	h.write(seed)
 	h.proxy = New(Config{Store: s, HostKey: newKey(t), Redeem: redeem, Attach: h.attach, Logs: h.log, Log: slog.New(slog.DiscardHandler)})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,7 +90,7 @@ func newKey(t *testing.T) ssh.Signer {
 	return signer
 }
 
-func (h *house) write(f func(*store.Tx) error) {
+func (h *harness) write(f func(*store.Tx) error) {
 	h.t.Helper()
 	if err := h.store.Write(context.Background(), f); err != nil {
 		h.t.Fatal(err)
@@ -138,7 +138,7 @@ func redeem(_ context.Context, code string) (cf.Identity, error) {
 	return id, nil
 }
 
-func (h *house) log(l lrp.LogLine) {
+func (h *harness) log(l lrp.LogLine) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	text, _, _ := strings.Cut(string(l.Text), "127.0.0.1:")
@@ -146,7 +146,7 @@ func (h *house) log(l lrp.LogLine) {
 }
 
 // attach plays the container's sshd.
-func (h *house) attach(_ context.Context, instanceGUID string) (io.ReadWriteCloser, error) {
+func (h *harness) attach(_ context.Context, instanceGUID string) (io.ReadWriteCloser, error) {
 	if h.full != nil || instanceGUID != "instance" {
 		return nil, fmt.Errorf("%s: %w", instanceGUID, h.full)
 	}
@@ -188,7 +188,7 @@ func socketPair() (a, b net.Conn, err error) {
 }
 
 // dial connects as `cf:app/<index>`.
-func (h *house) dial(user, code string) (c *ssh.Client, banner string, err error) {
+func (h *harness) dial(user, code string) (c *ssh.Client, banner string, err error) {
 	h.t.Helper()
 	c, err = ssh.Dial("tcp", h.addr, &ssh.ClientConfig{User: user, Auth: []ssh.AuthMethod{ssh.Password(code)},
 		BannerCallback:  func(text string) error { banner += text; return nil },
@@ -199,7 +199,7 @@ func (h *house) dial(user, code string) (c *ssh.Client, banner string, err error
 	return c, strings.TrimSpace(banner), err
 }
 
-func (h *house) enter() *ssh.Client {
+func (h *harness) enter() *ssh.Client {
 	h.t.Helper()
 	c, banner, err := h.dial("cf:app/0", "developer")
 	if err != nil {
@@ -209,7 +209,7 @@ func (h *house) enter() *ssh.Client {
 }
 
 // events are those of the app: type, actor and index.
-func (h *house) events() (all []string) {
+func (h *harness) events() (all []string) {
 	h.t.Helper()
 	err := h.store.Read(context.Background(), func(tx *store.Tx) error {
 		events, err := store.Events.All(tx)
@@ -281,7 +281,7 @@ func TestWhoMayEnter(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newHarness(t)
 			if test.change != nil {
 				h.write(test.change)
 			}
@@ -305,7 +305,7 @@ func TestWhoMayEnter(t *testing.T) {
 }
 
 func TestGuessesEnd(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	tries := 0
 	_, err := ssh.Dial("tcp", h.addr, &ssh.ClientConfig{User: "cf:app/0", HostKeyCallback: ssh.FixedHostKey(h.proxy.HostKey.PublicKey()),
 		Auth: []ssh.AuthMethod{ssh.RetryableAuthMethod(ssh.PasswordCallback(func() (string, error) { tries++; return "wrong", nil }), 100)}})
@@ -346,7 +346,7 @@ func echo(c ssh.NewChannel) {
 }
 
 func TestSessionsArePassedOn(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.inside = echo
 	c := h.enter()
 	var all sync.WaitGroup
@@ -392,7 +392,7 @@ func open(c *ssh.Client, kind, payload string) error {
 	return err
 }
 
-func (h *house) eventually(ok func() bool) {
+func (h *harness) eventually(ok func() bool) {
 	h.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(5 * time.Millisecond) {
 		h.mu.Lock()
@@ -408,7 +408,7 @@ func (h *house) eventually(ok func() bool) {
 }
 
 func TestChannelsAreLimited(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.inside = echo
 	c := h.enter()
 	for n := range maxChannels {
@@ -425,7 +425,7 @@ func TestChannelsAreLimited(t *testing.T) {
 // Strangers who say nothing do not keep users out, and a user with many sessions
 // leaves room for others.
 func TestFloodsLeaveRoom(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.inside = echo
 	for range 4 * maxConnections {
 		c, err := net.Dial("tcp", h.addr)
@@ -458,16 +458,16 @@ func TestFloodsLeaveRoom(t *testing.T) {
 }
 
 func TestSessionsEnd(t *testing.T) {
-	for name, end := range map[string]func(*house){
-		"with the instance": func(h *house) {
+	for name, end := range map[string]func(*harness){
+		"with the instance": func(h *harness) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.conns[0].Close()
 		},
-		"with the daemon": func(h *house) { h.stop() },
+		"with the daemon": func(h *harness) { h.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newHarness(t)
 			h.inside = echo
 			s, err := h.enter().NewSession()
 			if err != nil {
@@ -508,7 +508,7 @@ func killedAtOnce(c ssh.NewChannel) {
 // TestCommandsThatEndAtOnce wants the end of commands, and all that they said, whose
 // container is quicker to end them than the proxy to pass on that they began.
 func TestCommandsThatEndAtOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.inside = killedAtOnce
 	c := h.enter()
 	for range 500 {
@@ -526,7 +526,7 @@ func TestCommandsThatEndAtOnce(t *testing.T) {
 }
 
 func TestContainersThatCannotBeEntered(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.full = errors.New("no room")
 	_, err := h.enter().NewSession()
 	if err == nil || !strings.Contains(err.Error(), "no room") {

@@ -63,7 +63,7 @@ func (a *authorization) approved(scopes []string) bool {
 	return slices.Contains(auto, "true") || len(auto) > 0 && len(lacking(auto, slices.Clone(scopes))) == 0
 }
 
-// decide is POST /oauth/authorize: what the user says to the client's wish.
+// decide is POST /oauth/authorize: the user's answer to the client's request.
 func (u *UAA) decide(r *http.Request) (int, any, error) {
 	if err := checkForm(r); err != nil {
 		return 0, nil, err
@@ -116,7 +116,7 @@ func (u *UAA) authorization(r *http.Request, q url.Values) (*authorization, erro
 	return &authorization{client: c, query: q, to: to}, nil
 }
 
-// check says what is wrong with a wish, in OAuth's words. A public client must
+// check says what is wrong with a request, in OAuth's words. A public client must
 // prove by PKCE that it is who asked.
 func (a *authorization) check() string {
 	challenge, method := a.query.Get("code_challenge"), a.query.Get("code_challenge_method")

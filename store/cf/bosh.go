@@ -95,8 +95,8 @@ type BOSHInstance struct {
 	Failure        string // why it did not get where it was to go
 }
 
-// Settled tells whether an instance has got where it is to go.
-func (i *BOSHInstance) Settled() bool {
+// UpToDate reports whether an instance has reached its goal.
+func (i *BOSHInstance) UpToDate() bool {
 	if i.Goal == BOSHHalted {
 		return i.Phase == BOSHStopped && i.Failure == ""
 	}

@@ -45,8 +45,8 @@ func monit(j *Job, p *Process) lrp.Run {
 	return run
 }
 
-// beside has a script run in the container of the job's processes, so that it sees them, if they run.
-func (j *Job) beside(run lrp.Run, s Script) lrp.Run {
+// inContainer makes a script run in the container of the job's processes, if they run, so that it sees them.
+func (j *Job) inContainer(run lrp.Run, s Script) lrp.Run {
 	if j.monitored() {
 		verb := contract.MonitExec
 		if s == Drain {

@@ -85,7 +85,7 @@ func (i Instance) Run(c Call) (lrp.RunInfo, error) {
 func (i Instance) script(j *Job, c Call) lrp.Run {
 	run := lrp.Run{Path: bpm.JobDir(j.Name) + "/" + c.Script.file(), Args: c.Args, Dir: "/", User: "root", Nofile: lrp.AllFiles}
 	run.Env = append(scriptEnv(), c.Env...)
-	run = j.beside(run, c.Script)
+	run = j.inContainer(run, c.Script)
 	if c.Script == Drain {
 		run.Args = append([]string{"-c", `exec "$0" "$@" > ` + drainFile, run.Path}, run.Args...)
 		run.Path = "/bin/sh"

@@ -143,7 +143,7 @@ func (l *Loop) decide(tx *store.Tx, t *cf.BOSHTask, faults diskFaults) (c change
 	return w.step(), nil
 }
 
-func (l *Loop) poke() {
+func (l *Loop) wakeUp() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -184,7 +184,7 @@ func (l *Loop) do(ctx context.Context, o *order) (time.Time, error) {
 		return c.Wake, o.fault
 	}
 	if len(c.Copies) > 0 {
-		defer l.poke()
+		defer l.wakeUp()
 		return time.Time{}, l.renewDisks(ctx, t, c.Copies)
 	}
 	if err := l.dropDisks(c.Discard); err != nil {
@@ -205,7 +205,7 @@ func (l *Loop) do(ctx context.Context, o *order) (time.Time, error) {
 	if err == nil {
 		err = l.dropDisks(gone)
 	}
-	l.poke() // there may be more to do at once
+	l.wakeUp() // there may be more to do at once
 	return c.Wake, err
 }
 
@@ -241,7 +241,7 @@ func (l *Loop) begin(ctx context.Context, t *cf.BOSHTask) {
 		if err != nil && ctx.Err() == nil {
 			l.Log.ErrorContext(ctx, "task of a deployment was not begun", "deployment", t.DeploymentName, "task", t.Number, "err", err)
 		}
-		l.poke()
+		l.wakeUp()
 	}))
 }
 

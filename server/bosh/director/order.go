@@ -181,7 +181,7 @@ func abort(tx *store.Tx, t *cf.BOSHTask, why string) error {
 			}
 		}
 		if r.Chosen {
-			if r.Chosen = false; !r.Settled() {
+			if r.Chosen = false; !r.UpToDate() {
 				r.Failure = why
 			}
 			err = errors.Join(err, store.BOSHInstances.Update(tx, r), store.BOSHEvents.End(tx, t.Number, ofInstance, instanceName(r), why))

@@ -144,7 +144,7 @@ func TestNoRoomForDisks(t *testing.T) {
 	shelf.full = false
 	write(t, l, func(tx *store.Tx) error { _, err := Ask(tx, "nats", "admin", Start, Order{}); return err })
 	move(t, l)
-	if task, i := row(t, l, "2"); task.State != cf.BOSHDone || !i.Settled() || len(shelf.names) != 3 {
+	if task, i := row(t, l, "2"); task.State != cf.BOSHDone || !i.UpToDate() || len(shelf.names) != 3 {
 		t.Errorf("got %s %q, %+v and %q; want it up, with three disks", task.State, task.Result, i, shelf.names)
 	}
 }
@@ -166,7 +166,7 @@ func TestRecreate(t *testing.T) {
 		move(t, l)
 		task, now := row(t, l, number)
 		slices.Sort(shelf.log)
-		if task.State != cf.BOSHDone || !now.Settled() || !slices.Equal(shelf.log, want) || !slices.Contains(shelf.names, diskVolume(i.DiskGUID)) {
+		if task.State != cf.BOSHDone || !now.UpToDate() || !slices.Equal(shelf.log, want) || !slices.Contains(shelf.names, diskVolume(i.DiskGUID)) {
 			t.Errorf("%s: got %s %q, %+v and %q; want it up, and %q", kind, task.State, task.Result, now, shelf.log, want)
 		}
 	}
@@ -206,7 +206,7 @@ func TestHardStop(t *testing.T) {
 		move(t, l)
 		task, now := row(t, l, strconv.Itoa(n+2))
 		slices.Sort(shelf.log)
-		if task.State != cf.BOSHDone || !now.Settled() || !slices.Equal(shelf.log, test.want) || !slices.Contains(shelf.names, diskVolume(i.DiskGUID)) {
+		if task.State != cf.BOSHDone || !now.UpToDate() || !slices.Equal(shelf.log, test.want) || !slices.Contains(shelf.names, diskVolume(i.DiskGUID)) {
 			t.Errorf("%+v: got %s %q, %+v and %q", test, task.State, task.Result, now, shelf.log)
 		}
 	}
@@ -707,7 +707,7 @@ func TestASpecThatCannotBeRead(t *testing.T) {
 	l, _, _ := newLoop(t)
 	move(t, l)
 	_, i := row(t, l, "1")
-	if !i.Settled() {
+	if !i.UpToDate() {
 		t.Fatalf("got %+v; want it up", i)
 	}
 	write(t, l, func(tx *store.Tx) error {

@@ -13,10 +13,10 @@ import (
 	"cupola/store/cf"
 )
 
-// sea is a fleet whose processes come and go late and as they please, whose
+// randomFleet is a fleet whose processes come and go late and as they please, whose
 // scripts end in any order, and whose daemon may be killed before it writes what
 // a step said.
-type sea struct {
+type randomFleet struct {
 	*fleet
 	rt      *rapid.T
 	groups  []group
@@ -29,8 +29,8 @@ type sea struct {
 // everyScript makes each phase last for more than one step.
 var everyScript = []agent.Script{agent.PreStart, agent.PostStart, agent.PostDeploy, agent.PreStop, agent.Drain, agent.PostStop}
 
-func newSea(t *rapid.T) *sea {
-	s := &sea{rt: t, procs: map[string]string{}, kinds: map[string]manifest.Lifecycle{}}
+func newRandomFleet(t *rapid.T) *randomFleet {
+	s := &randomFleet{rt: t, procs: map[string]string{}, kinds: map[string]manifest.Lifecycle{}}
 	for _, name := range []string{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(t, "groups")] {
 		s.groups = append(s.groups, group{Name: name, Serial: rapid.Bool().Draw(t, "serial"), Canaries: rapid.IntRange(0, 2).Draw(t, "canaries"), MaxInFlight: rapid.IntRange(1, 3).Draw(t, "max in flight")})
 	}
@@ -40,7 +40,7 @@ func newSea(t *rapid.T) *sea {
 }
 
 // deploy asks for another size, and often for another version, of every group.
-func (s *sea) deploy() {
+func (s *randomFleet) deploy() {
 	s.order(Deploy, slices.Clone(s.groups)...)
 	if s.version == 0 || rapid.Bool().Draw(s.rt, "new version") {
 		s.version++
@@ -57,7 +57,7 @@ func (s *sea) deploy() {
 	}
 }
 
-func (s *sea) look() world {
+func (s *randomFleet) look() world {
 	w := s.world()
 	for n := range w.Instances {
 		i := &w.Instances[n]
@@ -68,7 +68,7 @@ func (s *sea) look() world {
 }
 
 // step does a step, or has the daemon killed before it is written.
-func (s *sea) step(written bool) (changes, bool) {
+func (s *randomFleet) step(written bool) (changes, bool) {
 	if s.task.State != cf.BOSHProcessing {
 		return changes{}, false
 	}
@@ -90,7 +90,7 @@ var nextPhases = map[cf.BOSHPhase][]cf.BOSHPhase{
 }
 
 // check holds what a step did against BOSH's rules.
-func (s *sea) check(before []cf.BOSHInstance, c changes) {
+func (s *randomFleet) check(before []cf.BOSHInstance, c changes) {
 	failed := slices.ContainsFunc(before, func(r cf.BOSHInstance) bool { return r.TaskGUID == s.task.GUID && r.Failure != "" })
 	for _, r := range c.Instances {
 		was := before[slices.IndexFunc(before, func(o cf.BOSHInstance) bool { return o.GUID == r.GUID })]
@@ -116,7 +116,7 @@ func (s *sea) check(before []cf.BOSHInstance, c changes) {
 	}
 }
 
-func (s *sea) checkGroup(g group) {
+func (s *randomFleet) checkGroup(g group) {
 	if s.plan.Stage == errands {
 		return // they run at once
 	}
@@ -138,7 +138,7 @@ func (s *sea) checkGroup(g group) {
 }
 
 // reconcile brings what runs of one instance nearer to its phase.
-func (s *sea) reconcile(r *cf.BOSHInstance) {
+func (s *randomFleet) reconcile(r *cf.BOSHInstance) {
 	if up(r.Phase) {
 		s.procs[r.GUID] = r.Digest
 	} else {
@@ -147,7 +147,7 @@ func (s *sea) reconcile(r *cf.BOSHInstance) {
 }
 
 // end ends an open call.
-func (s *sea) end(n int) {
+func (s *randomFleet) end(n int) {
 	c := &s.calls[n]
 	if c.State != cf.BOSHCalling {
 		return
@@ -164,8 +164,8 @@ func (s *sea) end(n int) {
 	}
 }
 
-// settle goes on until the task ends; nothing is late any longer.
-func (s *sea) settle() {
+// finish goes on until the task ends; nothing is late any longer.
+func (s *randomFleet) finish() {
 	for range 3000 {
 		c, wrote := s.step(true)
 		if s.task.State != cf.BOSHProcessing {
@@ -185,7 +185,7 @@ func (s *sea) settle() {
 }
 
 // cancel is what Cancel does to rows.
-func (s *sea) cancel() {
+func (s *randomFleet) cancel() {
 	s.task.State = cf.BOSHCancelled
 	s.calls = slices.DeleteFunc(s.calls, func(c cf.BOSHCall) bool { return c.State == cf.BOSHCalling })
 	for n := range s.rows {
@@ -197,7 +197,7 @@ func (s *sea) cancel() {
 
 func TestAnyWeather(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSea(t)
+		s := newRandomFleet(t)
 		pick := func(n int, what string) int { return rapid.IntRange(0, n-1).Draw(t, what) }
 		t.Repeat(map[string]func(*rapid.T){
 			"step":   func(*rapid.T) { s.step(true) },
@@ -233,16 +233,16 @@ func TestAnyWeather(t *testing.T) {
 		})
 		s.calm = true
 		if s.task.State == cf.BOSHProcessing {
-			s.settle()
+			s.finish()
 		}
 		s.deploy()
-		s.settle()
+		s.finish()
 		s.checkDone()
 	})
 }
 
 // checkDone holds what a good deploy came to against what it was to come to.
-func (s *sea) checkDone() {
+func (s *randomFleet) checkDone() {
 	if s.task.State != cf.BOSHDone {
 		s.rt.Fatalf("a good deploy ended with %s: %s", s.task.State, s.task.Result)
 	}
@@ -250,7 +250,7 @@ func (s *sea) checkDone() {
 	for _, r := range s.rows {
 		left[r.GUID] = true
 		resting := r.Lifecycle != string(manifest.Service) && r.Phase == cf.BOSHStopped && s.procs[r.GUID] == ""
-		if !resting && !r.Settled() || r.Goal == cf.BOSHGone || r.Chosen {
+		if !resting && !r.UpToDate() || r.Goal == cf.BOSHGone || r.Chosen {
 			s.rt.Fatalf("a good deploy left %+v", r)
 		}
 		if r.Lifecycle == string(manifest.AutoErrand) && r.Digest != r.Next {

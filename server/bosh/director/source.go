@@ -73,7 +73,7 @@ func (l *Loop) setFaults(faults map[string]string) {
 	defer l.mu.Unlock()
 	if !maps.Equal(l.faults, faults) {
 		l.faults = faults
-		l.poke()
+		l.wakeUp()
 	}
 }
 

@@ -115,11 +115,11 @@ func (s *step) update() {
 		if s.failed() {
 			break
 		}
-		if g.Serial && slices.ContainsFunc(s.Plan.Groups[:n], s.unsettled) {
+		if g.Serial && slices.ContainsFunc(s.Plan.Groups[:n], s.changing) {
 			break
 		}
 		s.group(g)
-		if g.Serial && s.unsettled(g) {
+		if g.Serial && s.changing(g) {
 			break
 		}
 	}
@@ -127,7 +127,7 @@ func (s *step) update() {
 	case slices.ContainsFunc(s.all, func(i *item) bool { return i.Chosen }):
 	case s.failed():
 		s.end(cf.BOSHError, s.failure())
-	case slices.ContainsFunc(s.Plan.Groups, s.unsettled):
+	case slices.ContainsFunc(s.Plan.Groups, s.changing):
 	case Kind(s.Task.Kind) == Deploy, s.touched():
 		s.enterStage(postDeploy)
 	default:
@@ -149,7 +149,7 @@ func (s *step) pending(g group) (gone, others []*item) {
 		case i.Group != g.Name || i.gone || i.Chosen || i.TaskGUID == s.Task.GUID && i.Failure != "":
 		case i.Goal == cf.BOSHGone:
 			gone = append(gone, i)
-		case i.service() && !i.Settled() || !i.service() && i.Phase != cf.BOSHStopped || s.newDisk(i) != "":
+		case i.service() && !i.UpToDate() || !i.service() && i.Phase != cf.BOSHStopped || s.newDisk(i) != "":
 			others = append(others, i)
 		}
 	}
@@ -157,7 +157,7 @@ func (s *step) pending(g group) (gone, others []*item) {
 	return gone, others
 }
 
-func (s *step) unsettled(g group) bool {
+func (s *step) changing(g group) bool {
 	gone, others := s.pending(g)
 	return len(gone)+len(others) > 0 || s.inFlight(g) > 0
 }

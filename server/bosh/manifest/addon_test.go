@@ -50,7 +50,7 @@ addons:
 	} {
 		m, found := Parse([]byte(groups + "  " + c.rules + "\n"))
 		if found != nil {
-			t.Fatalf("%s: %s", c.rules, told(found))
+			t.Fatalf("%s: %s", c.rules, format(found))
 		}
 		var got []string
 		for _, g := range m.WithAddons().InstanceGroups {
@@ -100,7 +100,7 @@ instance_groups:
 - {name: diego-cell, stemcell: default, jobs: [{name: a, release: cflinuxfs3}, {name: b, release: plain}, {name: c, release: here}]}
 `))
 	if found != nil {
-		t.Fatal(told(found))
+		t.Fatal(format(found))
 	}
 	g := m.InstanceGroups[0]
 	for i, want := range []Image{

@@ -83,7 +83,7 @@ func TestLintIsFast(t *testing.T) {
 	var found Findings
 	took := cputime.Of(func() { _, found = check(text, Options{Given: []string{}}) })
 	if n := found.Count(Error) + found.Count(Warning); n > 0 {
-		t.Errorf("got %s", told(found))
+		t.Errorf("got %s", format(found))
 	}
 	t.Logf("%d bytes in %v", len(text), took)
 	if took > time.Second {

@@ -43,20 +43,20 @@ func TestEveryKeyThatIsSetIsToldOf(t *testing.T) {
 	m, _ := Parse(read(t, "testdata/every-key.yml"))
 	l := &linter{m: m}
 	l.keys()
-	told := map[string]bool{}
+	found := map[string]bool{}
 	for _, f := range l.found {
-		told[f.Path] = true
+		found[f.Path] = true
 	}
 	want := map[string]bool{}
 	for _, s := range m.set {
 		want[s.Path] = true
 	}
 	delete(want, "/features/use_dns_addresses") // only false is refused
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !told["/properties"] || !told["/instance_groups/name=nats/env/bosh/job_dir/tmpfs"] {
-		t.Errorf("got %v", told)
+	if !found["/properties"] || !found["/instance_groups/name=nats/env/bosh/job_dir/tmpfs"] {
+		t.Errorf("got %v", found)
 	}
 }
 

@@ -50,15 +50,15 @@ func (l *linter) placed(a *Addon) {
 
 // addonImages reports addons' jobs that have no image where they are placed.
 func (l *linter) addonImages() {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, g := range l.m.WithAddons().InstanceGroups {
 		for _, j := range g.Jobs {
 			r := l.m.Release(j.Release)
-			if j.Addon == "" || r == nil || r.fit() != nil || told[j.Path] || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
+			if j.Addon == "" || r == nil || r.fit() != nil || reported[j.Path] || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
 				continue
 			}
 			if _, err := l.m.Image(g, j); err != nil {
-				told[j.Path] = true
+				reported[j.Path] = true
 				l.found.add(Finding{Level: Error, Path: j.Path, Line: j.Line, What: err.Error(), Mend: l.fixImage(g, r)})
 			}
 		}

@@ -79,13 +79,13 @@ func (l *linter) disk(g *InstanceGroup) {
 // images reports releases of a group without a known image, and an unused
 // stemcell.
 func (l *linter) images(g *InstanceGroup) {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, j := range g.Jobs {
 		r := l.m.Release(j.Release)
-		if r == nil || told[r.Name] || j.builtIn() || r.fit() != nil || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
+		if r == nil || reported[r.Name] || j.builtIn() || r.fit() != nil || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
 			continue // the release reports its faults
 		}
-		told[r.Name] = true
+		reported[r.Name] = true
 		if s := l.m.stemcellOf(g, r); s != nil && (s.OS == "" || s.Version == "" && !r.archived() || variableText.MatchString(s.OS+s.Version)) {
 			continue
 		}

@@ -120,7 +120,7 @@ type ports struct{ at, names map[string]string }
 // allPorts checks the ports of groups, including jobs of addons; faults of an
 // addon are reported once.
 func (l *linter) allPorts() {
-	told := map[At]bool{}
+	reported := map[At]bool{}
 	for _, g := range l.m.WithAddons().InstanceGroups {
 		taken := ports{at: map[string]string{}, names: map[string]string{}}
 		for _, j := range g.Jobs {
@@ -130,10 +130,10 @@ func (l *linter) allPorts() {
 			for _, p := range j.Quarks.Ports {
 				before := len(l.found)
 				l.port(j, p, taken)
-				if told[p.At] && len(l.found) > before {
+				if reported[p.At] && len(l.found) > before {
 					l.found = l.found[:before]
 				}
-				told[p.At] = told[p.At] || len(l.found) > before
+				reported[p.At] = reported[p.At] || len(l.found) > before
 			}
 		}
 	}

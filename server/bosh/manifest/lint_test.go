@@ -24,7 +24,7 @@ func read(t *testing.T, path string) []byte {
 	return text
 }
 
-func told(found Findings) string {
+func format(found Findings) string {
 	var b bytes.Buffer
 	for _, f := range found {
 		fmt.Fprintf(&b, "%-7s %s\n", f.Level, f)
@@ -46,7 +46,7 @@ func golden(t *testing.T, path, got string) {
 
 func TestLintTellsEachFaultOfTheSeed(t *testing.T) {
 	_, found := check(read(t, "testdata/seed.yml"), Options{Lenient: true})
-	golden(t, "testdata/seed.lint", told(found))
+	golden(t, "testdata/seed.lint", format(found))
 }
 
 // TestTheSeedCorrected checks that the seed's example has no error once its
@@ -66,5 +66,5 @@ func TestTheSeedCorrected(t *testing.T) {
 	m, found := Decode(root)
 	found = append(found, Lint(m, Options{Given: []string{}})...)
 	found.Sort()
-	golden(t, "testdata/seed-corrected.lint", told(found))
+	golden(t, "testdata/seed-corrected.lint", format(found))
 }

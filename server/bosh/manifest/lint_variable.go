@@ -109,21 +109,21 @@ func (l *linter) references() {
 	if l.m.root == nil {
 		return
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, r := range interpolate.References(l.m.root) {
 		text := strings.Join(append([]string{r.Name}, r.Fields...), ".")
 		v, field := l.declared(r)
 		switch {
 		case len(l.found) > maxFindings:
 			return
-		case told[r.Name] && v == nil, told[text]:
+		case reported[r.Name] && v == nil, reported[text]:
 		case v == nil:
 			l.missing(r, text)
 		case field != "" && !slices.Contains(variables.Fields[variables.Type(v.Type)], field) && variables.Names(variables.Type(v.Type)) != nil:
 			l.found.errorf(At{r.Path, r.Line}, "((%s)): a %s has no field %q%s", cut(text, 100), v.Type, cut(field, 60), suggest.Hint(field, variables.Fields[variables.Type(v.Type)]))
 		}
-		told[text] = true
-		told[r.Name] = told[r.Name] || v == nil
+		reported[text] = true
+		reported[r.Name] = reported[r.Name] || v == nil
 	}
 }
 

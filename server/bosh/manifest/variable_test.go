@@ -19,7 +19,7 @@ variables:
 - {name: c, type: certificate, update_mode: no-overwrite, options: {ca: ca, common_name: x, alternative_names: [a, 10.0.0.1]}}
 `))
 	if found != nil {
-		t.Fatal(told(found))
+		t.Fatal(format(found))
 	}
 	want := []variables.Declared{
 		{Name: "p", Type: variables.Password, Options: variables.Options{Length: 20}, Mode: variables.Converge},

@@ -35,14 +35,14 @@ func Generate(ctx context.Context, r Request) (map[string]Value, error) {
 	if err := CheckRotate(order, r.Rotate); err != nil {
 		return nil, err
 	}
-	anew := r.toGenerate(order)
-	keys, err := newKeys(ctx, anew)
+	generated := r.toGenerate(order)
+	keys, err := newKeys(ctx, generated)
 	if err != nil {
 		return nil, err
 	}
 	g := &generator{Request: r, keys: keys, values: make(map[string]Value, len(order))}
 	for _, d := range order {
-		if _, ok := anew[d.Name]; !ok {
+		if _, ok := generated[d.Name]; !ok {
 			g.values[d.Name] = r.Existing[d.Name]
 			continue
 		}
@@ -81,8 +81,8 @@ func (r Request) toGenerate(order []Declared) map[string]Declared {
 	all := map[string]Declared{}
 	for _, d := range order {
 		had, exists := r.Existing[d.Name]
-		_, signerAnew := all[d.Options.CA]
-		if !exists || rotate[d.Name] || had.Made != "" && (signerAnew || r.unlike(d, had)) {
+		_, newSigner := all[d.Options.CA]
+		if !exists || rotate[d.Name] || had.Made != "" && (newSigner || r.unlike(d, had)) {
 			all[d.Name] = d
 		}
 	}

@@ -165,18 +165,18 @@ func TestWhatIsKept(t *testing.T) {
 	} {
 		r := Request{Declared: c.declared, Existing: c.existing, Rotate: c.rotate}
 		after := generate(t, r)
-		var anew []string
+		var generated []string
 		for name, v := range after {
 			if !maps.Equal(v.Fields, c.existing[name].Fields) {
-				anew = append(anew, name)
+				generated = append(generated, name)
 			}
 		}
-		slices.Sort(anew)
+		slices.Sort(generated)
 		order, err := Order(r.Declared)
-		if said := slices.Sorted(maps.Keys(r.toGenerate(order))); err != nil || !slices.Equal(said, anew) {
-			t.Errorf("%s: toGenerate returns %v, %v; generated were %v", name, said, err, anew)
+		if said := slices.Sorted(maps.Keys(r.toGenerate(order))); err != nil || !slices.Equal(said, generated) {
+			t.Errorf("%s: toGenerate returns %v, %v; generated were %v", name, said, err, generated)
 		}
-		if diff := cmp.Diff(c.want, anew); diff != "" {
+		if diff := cmp.Diff(c.want, generated); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", name, diff)
 		}
 	}

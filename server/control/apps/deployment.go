@@ -250,7 +250,7 @@ func replace(c *control.Session, app *cf.App, d *cf.Deployment, with deployed) e
 	if err := startedWith(c, app, with.like); err != nil {
 		return err
 	}
-	return quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return deployBeside(c, d, with) })
+	return quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return addProcess(c, d, with) })
 }
 
 // wouldFit says whether the web process could be what the deployment is to make
@@ -281,9 +281,9 @@ func deployStopped(c *control.Session, app *cf.App, d *cf.Deployment, with deplo
 	return store.Deployments.Insert(c.Tx, d)
 }
 
-// deployBeside adds a web process like the newest one, that the deployment is
+// addProcess adds a web process like the newest one, that the deployment is
 // to scale up, and ends the deployment before.
-func deployBeside(c *control.Session, d *cf.Deployment, with deployed) error {
+func addProcess(c *control.Session, d *cf.Deployment, with deployed) error {
 	p := *with.like
 	p.Resource, p.Rev, p.DropletGUID, p.RevisionGUID = cf.Resource{}, 0, d.DropletGUID, d.RevisionGUID
 	p.Sidecars = slices.Clone(p.Sidecars)

@@ -27,7 +27,7 @@ func (l *Loop) lookAtCall(r *round, x *cf.JobExecution) {
 	switch {
 	case made && a == nil:
 	case made || !x.StartedAt.IsZero():
-		r.settled = append(r.settled, x.GUID)
+		r.ended = append(r.ended, x.GUID)
 	default:
 		r.calls = append(r.calls, x.GUID)
 	}
@@ -80,7 +80,7 @@ func (l *Loop) ask(ctx context.Context, guid, spaceGUID string, call *cf.AppJob)
 		if ctx.Err() != nil {
 			return
 		}
-		if err := l.settle(ctx, guid); err != nil {
+		if err := l.recordEnd(ctx, guid); err != nil {
 			l.Log.ErrorContext(ctx, "the end of a call was not written: it will be", "execution", guid, "err", err)
 		}
 	}()
@@ -110,8 +110,8 @@ func (l *Loop) forget(guid string) {
 	}
 }
 
-// settleCall notes how the request of a run was answered.
-func (l *Loop) settleCall(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) error {
+// recordCallEnd notes how the request of a run was answered.
+func (l *Loop) recordCallEnd(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) error {
 	l.mu.Lock()
 	a, made := l.requests[x.GUID]
 	l.mu.Unlock()

@@ -55,10 +55,10 @@ func (l *Loop) Once(ctx context.Context) error {
 
 // round is what there is to do.
 type round struct {
-	due     []string  // schedules, by GUID
-	settled []string  // runs that have ended, or take too long, by GUID
-	calls   []string  // runs of calls whose request is to be made, by GUID
-	next    time.Time // when there is more
+	due   []string  // schedules, by GUID
+	ended []string  // runs that have ended, or take too long, by GUID
+	calls []string  // runs of calls whose request is to be made, by GUID
+	next  time.Time // when there is more
 }
 
 // look finds what there is to do without keeping others from writing: most looks find
@@ -105,10 +105,10 @@ func (l *Loop) lookAtRunning(tx *store.Tx, r *round, running []*cf.JobExecution)
 		case j != nil && j.Kind == cf.KindCall:
 			l.lookAtCall(r, x)
 		case t == nil || t.State == cf.TaskSucceeded || t.State == cf.TaskFailed:
-			r.settled = append(r.settled, x.GUID)
+			r.ended = append(r.ended, x.GUID)
 		case j == nil || t.State == cf.TaskCanceling:
 		case !deadline(j, x).After(tx.Now):
-			r.settled = append(r.settled, x.GUID)
+			r.ended = append(r.ended, x.GUID)
 		default:
 			r.until(deadline(j, x))
 		}
@@ -128,8 +128,8 @@ func byGUID[T any](tx *store.Tx, t *store.Table[T], guids []string, guid func(*T
 // work does what there is to do, each in a transaction. Runs are noted as ended first: the
 // next may be due.
 func (l *Loop) work(ctx context.Context, r round) (next time.Time, err error) {
-	for _, guid := range r.settled {
-		if fault := l.settle(ctx, guid); fault != nil {
+	for _, guid := range r.ended {
+		if fault := l.recordEnd(ctx, guid); fault != nil {
 			err = errors.Join(err, fmt.Errorf("run %s: %w", guid, fault))
 		}
 	}
@@ -146,8 +146,8 @@ func (l *Loop) work(ctx context.Context, r round) (next time.Time, err error) {
 	return r.next, err
 }
 
-// settle notes how a run has ended.
-func (l *Loop) settle(ctx context.Context, guid string) error {
+// recordEnd notes how a run has ended.
+func (l *Loop) recordEnd(ctx context.Context, guid string) error {
 	err := l.inSession(ctx, func(c *control.Session) error {
 		x, err := store.JobExecutions.Get(c.Tx, guid)
 		if err != nil || x.State != cf.ExecutionRunning {
@@ -163,9 +163,9 @@ func (l *Loop) settle(ctx context.Context, guid string) error {
 		}
 		c.Actor = actor(j)
 		if j.Kind == cf.KindCall {
-			return l.settleCall(c, app, j, x)
+			return l.recordCallEnd(c, app, j, x)
 		}
-		return settle(c, app, j, x)
+		return recordTaskEnd(c, app, j, x)
 	})
 	if err == nil {
 		l.forget(guid)

@@ -119,9 +119,9 @@ func refuse(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution, s
 	return event(c, kind, app, j, audit.Data{"execution_guid": x.GUID, "reason": why})
 }
 
-// settle notes how a run has ended, if it has, and cancels the task of one that takes too
+// recordTaskEnd notes how a run has ended, if it has, and cancels the task of one that takes too
 // long.
-func settle(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) error {
+func recordTaskEnd(c *control.Session, app *cf.App, j *cf.AppJob, x *cf.JobExecution) error {
 	t, err := store.Tasks.Get(c.Tx, x.TaskGUID)
 	switch {
 	case store.IsNotFound(err):

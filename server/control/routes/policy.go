@@ -96,11 +96,11 @@ func policyFits(c *control.Session, p *cf.RoutePolicy, r *cf.Route) error {
 	if err != nil {
 		return err
 	}
-	return besides(p, have)
+	return conflict(p, have)
 }
 
-// besides says why a policy cannot be added to those of its route.
-func besides(p *cf.RoutePolicy, have []*cf.RoutePolicy) error {
+// conflict says why a policy cannot be added to those of its route.
+func conflict(p *cf.RoutePolicy, have []*cf.RoutePolicy) error {
 	for _, other := range have {
 		switch {
 		case other.Source == p.Source:

@@ -104,7 +104,7 @@ func bindableOnceMore(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceIns
 		if old.LastOperation.Is(cf.OpCreate, cf.OpFailed) {
 			err = ReplaceBinding(c, old, i)
 		} else {
-			err = besides(c, old, b)
+			err = conflict(c, old, b)
 			valid++
 		}
 		if err != nil {
@@ -121,8 +121,8 @@ func bindableOnceMore(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceIns
 	return bindingNameFree(have, b)
 }
 
-// besides refuses a second binding to the same instance that the first forbids.
-func besides(c *control.Session, old, b *cf.ServiceBinding) error {
+// conflict refuses a second binding to the same instance that the first forbids.
+func conflict(c *control.Session, old, b *cf.ServiceBinding) error {
 	op, once := old.LastOperation, c.Platform.MaxBindings() == 1
 	switch {
 	case once && op.Type == cf.OpCreate && op.State != cf.OpFailed:

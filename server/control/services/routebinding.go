@@ -83,7 +83,7 @@ func bindRoute(c *control.Session, b *cf.RouteBinding, i *cf.ServiceInstance, r 
 		return err
 	}
 	for _, old := range have {
-		if err := besidesRoute(c, old, i); err != nil {
+		if err := conflictOfRoute(c, old, i); err != nil {
 			return err
 		}
 	}
@@ -126,8 +126,8 @@ func isRouteService(c *control.Session, i *cf.ServiceInstance) (bool, error) {
 	return err == nil && o.Offering.Needs(cf.RequiresRoutes), err
 }
 
-// besidesRoute looks at the binding that a route has.
-func besidesRoute(c *control.Session, old *cf.RouteBinding, i *cf.ServiceInstance) error {
+// conflictOfRoute looks at the binding that a route has.
+func conflictOfRoute(c *control.Session, old *cf.RouteBinding, i *cf.ServiceInstance) error {
 	switch {
 	case old.InstanceGUID != i.GUID:
 		return cf.Unprocessable("A route may only be bound to a single service instance")

@@ -9,17 +9,17 @@ import (
 	"cupola/store/cf"
 )
 
-// settle writes what came of a step.
-func (l *Loop) settle(tx *store.Tx, s *step, a answer) error {
+// record writes what came of a step.
+func (l *Loop) record(tx *store.Tx, s *step, a answer) error {
 	switch {
 	case s.done:
 		return store.BrokerOperations.Delete(tx, s.op.GUID)
-	case s.moot != nil:
+	case s.cancelled != nil:
 		return l.vanished(tx, s, a)
 	case a.wait:
 		return l.wait(tx, s)
 	case s.op.Phase == cf.PhasePoll:
-		return l.settlePoll(tx, s, a)
+		return l.recordPoll(tx, s, a)
 	case a.err != nil:
 		return l.refused(tx, s, a)
 	case a.async:
@@ -31,8 +31,8 @@ func (l *Loop) settle(tx *store.Tx, s *step, a answer) error {
 // vanished ends an operation that is no longer needed. If its row was deleted
 // meanwhile, what the broker may have made is an orphan.
 func (l *Loop) vanished(tx *store.Tx, s *step, a answer) error {
-	if s.moot.shown.Code != codeNotFound {
-		return l.end(tx, s, s.moot)
+	if s.cancelled.shown.Code != codeNotFound {
+		return l.end(tx, s, s.cancelled)
 	}
 	was := s.asked
 	if was.asks() && was.task.words().creates && (a.err == nil && !a.wait || a.unsure || was.resent || osb.Orphan(a.err)) {
@@ -43,7 +43,7 @@ func (l *Loop) vanished(tx *store.Tx, s *step, a answer) error {
 	if s.task.words().deletes {
 		return l.end(tx, s, nil)
 	}
-	return l.end(tx, s, s.moot)
+	return l.end(tx, s, s.cancelled)
 }
 
 // refused ends an operation that the broker did not begin.
@@ -97,7 +97,7 @@ func (l *Loop) began(tx *store.Tx, s *step, a answer) error {
 	return l.later(tx, s, 0)
 }
 
-func (l *Loop) settlePoll(tx *store.Tx, s *step, a answer) error {
+func (l *Loop) recordPoll(tx *store.Tx, s *step, a answer) error {
 	state := a.state.State
 	if a.state.Gone {
 		state = osb.InProgress
