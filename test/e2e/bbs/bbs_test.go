@@ -359,7 +359,7 @@ func (b *bbsClient) logOf(source string) string {
 // taskCallsBack runs a task to its end: the owner gets the callback, and the task is deleted.
 func (b *bbsClient) taskCallsBack() {
 	events := b.names("/v1/events/tasks.r1", "")
-	told := make(chan map[string]any, 10)
+	received := make(chan map[string]any, 10)
 	tries := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if tries++; tries == 1 {
@@ -370,14 +370,14 @@ func (b *bbsClient) taskCallsBack() {
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			b.T.Error(err)
 		}
-		told <- body
+		received <- body
 	}))
 	defer srv.Close()
 	b.must("/v1/tasks/desire.r2", &bbspb.DesireTaskRequest{TaskGuid: "sum", Domain: "tests", Definition: &bbspb.TaskDefinition{
 		RootFs: "preloaded:minifs", Action: shell("echo $A > /tmp/result"), Env: []*bbspb.Env{{Name: "A", Value: "forty-two"}}, MemoryMb: 64,
 		ResultFile: "/tmp/result", CompletionCallbackUrl: srv.URL, Annotation: "mine", LogGuid: "task-log", LogSource: "TASK", MetricTags: tags("task-log")}})
 	select {
-	case got := <-told:
+	case got := <-received:
 		if got["task_guid"] != "sum" || got["failed"] != false || got["result"] != "forty-two\n" || got["annotation"] != "mine" {
 			b.T.Errorf("got %v", got)
 		}

@@ -51,7 +51,7 @@ func probeLRP(guid, archive string) *bbspb.DesiredLRP {
 	return &bbspb.DesiredLRP{
 		ProcessGuid: guid, Domain: "tests", RootFs: "preloaded:minifs", Instances: 1, MemoryMb: 64, DiskMb: 64, LogGuid: guid, LogSource: "L", MetricTags: tags(guid),
 		Setup:  &bbspb.Action{Download: &bbspb.Download{From: archive, To: ".", User: "vcap"}},
-		Action: &bbspb.Action{Run: &bbspb.Run{Path: "/home/vcap/probe", User: "vcap", Env: []*bbspb.Env{{Name: "PORT", Value: "8080"}, {Name: "DOORS", Value: "9000"}}}},
+		Action: &bbspb.Action{Run: &bbspb.Run{Path: "/home/vcap/probe", User: "vcap", Env: []*bbspb.Env{{Name: "PORT", Value: "8080"}, {Name: "LISTEN_PORTS", Value: "9000"}}}},
 		Ports:  []uint32{8080},
 		Routes: &bbspb.Routes{Routes: map[string][]byte{"cf-router": []byte(`[{"hostnames":["` + guid + `.bbs.test"],"port":8080}]`)}},
 	}

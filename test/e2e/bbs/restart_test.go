@@ -19,13 +19,13 @@ import (
 // owner gets the callbacks of tasks.
 type owner struct {
 	*httptest.Server
-	deaf  atomic.Bool // takes calls and answers none
-	asked chan string // tasks whose callback came, answered or not
-	told  chan map[string]any
+	deaf     atomic.Bool // takes calls and answers none
+	asked    chan string // tasks whose callback came, answered or not
+	received chan map[string]any
 }
 
 func newOwner(t testing.TB) *owner {
-	o := &owner{asked: make(chan string, 100), told: make(chan map[string]any, 100)}
+	o := &owner{asked: make(chan string, 100), received: make(chan map[string]any, 100)}
 	o.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var body map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
@@ -36,7 +36,7 @@ func newOwner(t testing.TB) *owner {
 			<-r.Context().Done()
 			return
 		}
-		o.told <- body
+		o.received <- body
 	}))
 	t.Cleanup(o.Close)
 	return o
@@ -47,7 +47,7 @@ func (o *owner) await(t testing.TB, guid string) map[string]any {
 	t.Helper()
 	for limit := time.After(60 * time.Second); ; {
 		select {
-		case body := <-o.told:
+		case body := <-o.received:
 			if body["task_guid"] == guid {
 				return body
 			}

@@ -64,8 +64,8 @@ func pushProfiled(d *e2e.Daemon, app, stack string) {
 	if err := os.WriteFile(filepath.Join(dir, ".profile"), []byte("export FROM_PROFILE=profiled\n"), 0o644); err != nil {
 		d.T.Fatal(err)
 	}
-	beside := e2e.Doc{"name": "teller", "process_types": []string{"web"}, "command": "echo sidecar of $FROM_PROFILE; exec sleep 1000", "memory": "16M"}
-	e2e.WriteManifest(d.T.(*testing.T), dir, e2e.Doc{"name": app, "memory": "64M", "disk_quota": "128M", "stack": stack, "buildpacks": []string{"binary_buildpack"}, "command": profiledCommand, "sidecars": []e2e.Doc{beside}})
+	sidecars := e2e.Doc{"name": "teller", "process_types": []string{"web"}, "command": "echo sidecar of $FROM_PROFILE; exec sleep 1000", "memory": "16M"}
+	e2e.WriteManifest(d.T.(*testing.T), dir, e2e.Doc{"name": app, "memory": "64M", "disk_quota": "128M", "stack": stack, "buildpacks": []string{"binary_buildpack"}, "command": profiledCommand, "sidecars": []e2e.Doc{sidecars}})
 	if out, err := d.Run("push", dir); err != nil {
 		d.T.Fatalf("push: %v\n%s", err, out)
 	}

@@ -39,9 +39,9 @@ func TestLogsOutliveAKill(t *testing.T) {
 		d.Kill()
 		d.Start()
 		after := recent(d, "teller")
-		told := slices.DeleteFunc(slices.Clone(after), func(l string) bool { return !strings.HasPrefix(l, "line ") })
-		if !slices.Equal(told, want) {
-			t.Fatalf("got %d of %d lines of the app: %q", len(told), lines, told)
+		reported := slices.DeleteFunc(slices.Clone(after), func(l string) bool { return !strings.HasPrefix(l, "line ") })
+		if !slices.Equal(reported, want) {
+			t.Fatalf("got %d of %d lines of the app: %q", len(reported), lines, reported)
 		}
 		if len(after) < len(before) || !slices.Equal(after[:len(before)], before) {
 			t.Fatalf("got\n%s\nwant first\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))

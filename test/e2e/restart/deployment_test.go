@@ -55,8 +55,8 @@ func webs(d *e2e.Daemon, app string) []process {
 // may fail, but for those that a killed daemon had, or that found none.
 func TestRollingUnderLoad(t *testing.T) {
 	t.Parallel()
-	house := e2e.StartDaemon(t, e2e.NeedBinary(t))
-	d := house.On(t)
+	shared := e2e.StartDaemon(t, e2e.NeedBinary(t))
+	d := shared.On(t)
 	if out, err := d.Run("push", e2e.Example(t, "node")); err != nil {
 		t.Fatalf("push: %v\n%s", err, out)
 	}
@@ -85,7 +85,7 @@ func TestRollingUnderLoad(t *testing.T) {
 			d := d.On(t)
 			load := d.Send("hello-node.localhost", 100)
 			gaps := c.run(d)
-			house.Cmd = d.Cmd
+			shared.Cmd = d.Cmd
 			after := d.Running("hello-node", "web", 5)
 			for _, f := range load.End(t, gaps...) {
 				t.Errorf("a request of %s failed: %s", f.Began.Format(time.StampMilli), f.What)

@@ -136,8 +136,8 @@ func wakesByRequests(d *e2e.Daemon, t *testing.T) {
 	if got := d.Processes(t); !slices.Equal(got, before) {
 		t.Errorf("got processes %v; want those of before, %v", got, before)
 	}
-	told(d, "probe", "API", "App sleeps after 1s without a request")
-	told(d, "probe", "API", ": a request came")
+	awaitLog(d, "probe", "API", "App sleeps after 1s without a request")
+	awaitLog(d, "probe", "API", ": a request came")
 }
 
 // wakesByConnection wakes the app by a TCP route, and keeps it awake by the connection.
@@ -272,7 +272,7 @@ func startsAgainWhenKilled(d *e2e.Daemon, t *testing.T) {
 func stopsAndStarts(d *e2e.Daemon, t *testing.T) {
 	t.Helper()
 	label(d, "1s", "1s")
-	told(d, "probe", "API", "App sleeps without instances after 1s asleep")
+	awaitLog(d, "probe", "API", "App sleeps without instances after 1s asleep")
 	e2e.Eventually(t, time.Minute, func() string {
 		if n := len(d.Containers()); n > 0 {
 			return fmt.Sprintf("%d containers are left", n)

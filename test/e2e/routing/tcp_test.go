@@ -35,10 +35,10 @@ func portsHold(d *e2e.Daemon, t *testing.T, ports []int) {
 		t.Fatal(err)
 	}
 	d.Start()
-	routerTold(d, "probe", fmt.Sprintf("TCP route: cannot listen at port %d, which is tried again", ports[0]))
+	awaitRouterLog(d, "probe", fmt.Sprintf("TCP route: cannot listen at port %d, which is tried again", ports[0]))
 	other.Close()
 	e2e.Answers(t, ports[0], "ready")
-	routerTold(d, "probe", fmt.Sprintf("TCP route: listening at port %d", ports[0]))
+	awaitRouterLog(d, "probe", fmt.Sprintf("TCP route: listening at port %d", ports[0]))
 
 	other, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports[1]))
 	if err != nil {
@@ -53,14 +53,14 @@ func portsHold(d *e2e.Daemon, t *testing.T, ports []int) {
 	e2e.Answers(t, ports[0], "refused")
 }
 
-// routerTold waits until the router has said something in an app's log.
-func routerTold(d *e2e.Daemon, app, text string) {
+// awaitRouterLog waits until the router has said something in an app's log.
+func awaitRouterLog(d *e2e.Daemon, app, text string) {
 	d.T.Helper()
-	told(d, app, "RTR", text)
+	awaitLog(d, app, "RTR", text)
 }
 
-// told waits until an app's log has a line with a text from a source.
-func told(d *e2e.Daemon, app, source, text string) {
+// awaitLog waits until an app's log has a line with a text from a source.
+func awaitLog(d *e2e.Daemon, app, source, text string) {
 	d.T.Helper()
 	guid := d.App(app)
 	e2e.Eventually(d.T, time.Minute, func() string {

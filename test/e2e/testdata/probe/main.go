@@ -43,7 +43,7 @@ func main() {
 	http.HandleFunc("/orphans", orphans)
 	http.HandleFunc("/zombies", zombies)
 	http.HandleFunc("/websocket", echo)
-	openDoors()
+	openListeners()
 	fmt.Println(http.ListenAndServe(":"+os.Getenv("PORT"), nil))
 	os.Exit(1)
 }

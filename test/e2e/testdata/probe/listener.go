@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// doors are the listeners of ports other than PORT, by number.
-var doors = map[string]net.Listener{}
+// listeners are those of ports other than PORT, by number.
+var listeners = map[string]net.Listener{}
 
-// openDoors opens those that are in $DOORS.
-func openDoors() {
-	for _, port := range strings.Fields(os.Getenv("DOORS")) {
-		if err := openDoor(port); err != nil {
+// openListeners opens the ports in $LISTEN_PORTS.
+func openListeners() {
+	for _, port := range strings.Fields(os.Getenv("LISTEN_PORTS")) {
+		if err := openListener(port); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
 	}
 }
 
-func openDoor(port string) error {
+func openListener(port string) error {
 	l, err := net.Listen("tcp", ":"+port)
 	if err != nil {
 		return err
 	}
-	doors[port] = l
+	listeners[port] = l
 	go func() { _ = http.Serve(l, nil) }() // until it is shut
 	return nil
 }
@@ -35,7 +35,7 @@ func openDoor(port string) error {
 func open(w http.ResponseWriter, r *http.Request) {
 	mu.Lock()
 	defer mu.Unlock()
-	if err := openDoor(r.FormValue("port")); err != nil {
+	if err := openListener(r.FormValue("port")); err != nil {
 		fmt.Fprintln(w, err)
 	}
 }
@@ -43,5 +43,5 @@ func open(w http.ResponseWriter, r *http.Request) {
 func shut(_ http.ResponseWriter, r *http.Request) {
 	mu.Lock()
 	defer mu.Unlock()
-	doors[r.FormValue("port")].Close()
+	listeners[r.FormValue("port")].Close()
 }
