@@ -14,8 +14,8 @@ import (
 // The routes of jobs of apps are those of Cloud Foundry's scheduler, whose CLI plugin finds them
 // at the host "scheduler".
 
-// viewAppJob shows a job or a call. What it runs, or the URL, is shown to who may see what
-// tasks run; what a call sends as Authorization to nobody.
+// viewAppJob shows a job or a call. What it runs, or the URL, is shown to users who may see
+// commands of tasks; the Authorization of a call is never shown.
 func viewAppJob(c *call, j *cf.AppJob) doc {
 	d := with(resource(j.Resource), doc{"name": j.Name, "timeout_in_seconds": j.Timeout, "state": j.State, "app_guid": j.AppGUID})
 	secret, value := "url", j.URL

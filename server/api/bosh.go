@@ -284,7 +284,7 @@ func askBOSH(c *call, deployment string, kind director.Kind, o director.Order) (
 	return &response{status: http.StatusAccepted, body: viewBOSHTask(c, t)}, nil
 }
 
-// boshTaskRequest is what a deployment that is there is to do.
+// boshTaskRequest asks for a task of an existing deployment.
 type boshTaskRequest struct {
 	Kind      string `json:"kind"`
 	Group     string `json:"group"`

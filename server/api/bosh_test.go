@@ -53,7 +53,7 @@ func TestRotateOfNoVariable(t *testing.T) {
 	}
 	w.run(t, []step{
 		{as: "admin", method: "POST", path: "/v1/deployments", body: deploy("nats_pasword"), status: 422,
-			want: detail(10008, `variable "nats_pasword" is to be made anew, but is not declared (did you mean "nats_password"?)`)},
+			want: detail(10008, `cannot rotate variable "nats_pasword": it is not declared (did you mean "nats_password"?)`)},
 		{as: "admin", method: "POST", path: "/v1/deployments", body: deploy("nats_password"), status: 202},
 	})
 }

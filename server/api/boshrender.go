@@ -3,7 +3,7 @@ package api
 import "cupola/store/cf"
 
 // renderBOSH answers with objects. It takes as long as images need to get here,
-// so it is no transaction.
+// so it is not a transaction.
 func renderBOSH(c *call) (*response, error) {
 	if err := c.receive(); err != nil {
 		return nil, err

@@ -54,13 +54,13 @@ func (c *call) param(name string) string { return c.Request.PathValue(name) }
 // guid is the wildcard {guid}.
 func (c *call) guid() string { return c.param("guid") }
 
-// fromCLI tells whether the official CLI or our own asks: they have no
+// fromCLI reports whether the official CLI or our own asks: they have no
 // overall time-out, so their polls may be held until there is news.
 func (c *call) fromCLI() bool {
 	return c.delaysLogs() || strings.HasPrefix(c.Request.UserAgent(), "cupola/")
 }
 
-// delaysLogs tells whether the official CLI asks, which reads logs beside other calls. Its user agent is its file's name and version.
+// delaysLogs reports whether the official CLI asks, which reads logs during other calls. Its user agent is its file's name and version.
 func (c *call) delaysLogs() bool {
 	name, _, _ := strings.Cut(c.Request.UserAgent(), "/")
 	return name == "cf" || name == "cf7" || name == "cf8" || name == "cf9"

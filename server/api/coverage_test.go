@@ -134,7 +134,7 @@ func coverageDoc(list []known) string {
 	if missing.Len() > 0 {
 		b.WriteString("\n## Not served\n\n" + missing.String())
 	}
-	b.WriteString("\n## Served beside them\n\n" + own.String())
+	b.WriteString("\n## Also served\n\n" + own.String())
 	return b.String()
 }
 

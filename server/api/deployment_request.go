@@ -78,7 +78,7 @@ func unsupported(what string, o map[string]json.RawMessage, allowed ...string) [
 	return []string{what + " has unsupported key(s): " + strings.Join(keys, ", ")}
 }
 
-// readScale reads what the new web process is to have.
+// readScale reads the scale of the new web process.
 func (r *deploymentRequest) readScale(o map[string]json.RawMessage) (faults []string) {
 	faults = slices.Concat(
 		readNumber(o["web_instances"], "Web instances", &r.scale.Instances),

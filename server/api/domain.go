@@ -74,7 +74,7 @@ func findSharedDomain(c *call) (*cf.Domain, error) {
 	})
 }
 
-// showReservation tells whether a route exists, in any space.
+// showReservation reports whether a route exists, in any space.
 func showReservation(c *call) (*response, error) {
 	d, err := findDomain(c)
 	if err != nil {

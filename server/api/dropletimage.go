@@ -20,7 +20,7 @@ type PackStep struct {
 type PackLine struct {
 	Step  *PackStep       `json:"step,omitempty"`
 	Image json.RawMessage `json:"image,omitempty"` // a registry.Image
-	// Sidecars are those that the droplet's buildpacks have beside its processes.
+	// Sidecars are those that the droplet's buildpacks have besides its processes.
 	Sidecars []cf.Sidecar `json:"sidecars,omitempty"`
 	Error    string       `json:"error,omitempty"`
 }

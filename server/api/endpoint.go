@@ -90,7 +90,7 @@ func (c *call) authenticate() error {
 	}
 	id, err := c.s.Authenticate(c.Context(), token)
 	if err != nil && (store.Explain(err) != nil || c.Context().Err() != nil) {
-		return err // nobody knows whether the token is good: a 401 would log the user out
+		return err // the token may be good: a 401 would log the user out
 	}
 	if err != nil || !strings.EqualFold(scheme, "bearer") {
 		return cf.Errorf(cf.InvalidAuthToken, "Invalid Auth Token")

@@ -65,7 +65,7 @@ func updateAppFeature(c *call) (*response, error) {
 	return ok(viewAppFeature(f, app))
 }
 
-// showSSHEnabled tells whether `cf ssh` reaches an app, and if not why.
+// showSSHEnabled reports whether `cf ssh` reaches an app, and if not why.
 func showSSHEnabled(c *call) (*response, error) {
 	app, err := findApp(c)
 	if err != nil {

@@ -30,7 +30,7 @@ func (c *call) noteReads() (stop func()) {
 	return c.reads.Close
 }
 
-// wait waits for a change, and tells whether one came before the deadline, the
+// wait waits for a change, and reports whether one came before the deadline, the
 // client's leaving and the daemon's end. A user who has very many answers held
 // gets no more held.
 func (c *call) wait(changed <-chan struct{}, deadline time.Time) bool {

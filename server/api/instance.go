@@ -5,7 +5,7 @@ import (
 	"cupola/store"
 )
 
-// deleteInstance has an instance replaced.
+// deleteInstance replaces an instance.
 func deleteInstance(c *call) (*response, error) {
 	p, app, err := processOf(c)
 	if err != nil {

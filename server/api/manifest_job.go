@@ -81,7 +81,7 @@ func createApps(c *call, m *manifests.Manifest) ([]cf.JobPart, error) {
 	return m.Parts()
 }
 
-// manifestJob adds a job that has the parts to do.
+// manifestJob adds a job for the parts.
 func manifestJob(c *call, parts []cf.JobPart) (*cf.Job, error) {
 	space, err := findSpace(c)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // earlier placement allowed it.
 const outdatedPlacement = "the placement of the app has changed: restart the app to apply that"
 
-// outdated tells whether the next start of a process would ask for other cells
+// outdated reports whether the next start of a process would ask for other cells
 // than its instances were started with.
 func outdated(c *call, p *cf.Process) bool {
 	const kind = "outdated placement"

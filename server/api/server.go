@@ -52,7 +52,7 @@ type Config struct {
 	// LogShown waits until the official CLI has read the staging log of an app, or ctx ends.
 	// It reports whether the CLI reads the log at all; nil: it does not. The build began at since.
 	LogShown func(ctx context.Context, appGUID string, since time.Time) bool
-	// Retire has an instance of a process replaced.
+	// Retire replaces an instance of a process.
 	Retire func(process *cf.Process, app *cf.App, index int)
 
 	// Parameters asks a broker for the parameters of what it has; an object, or

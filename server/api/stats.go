@@ -159,7 +159,7 @@ func (c *call) waitRouted() {
 	c.s.Routed(ctx)
 }
 
-// comes tells whether an instance is about to run: its row is not there yet, or
+// comes reports whether an instance is about to run: its row is not there yet, or
 // it starts, or runs but has no route yet, which without a readiness check is a
 // matter of a moment.
 func comes(p *cf.Process, a *lrp.Actual) bool {

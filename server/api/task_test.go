@@ -51,7 +51,7 @@ func TestTasks(t *testing.T) {
 	})
 }
 
-// contains tells whether an object of v has the key.
+// contains reports whether an object of v has the key.
 func contains(v any, key string) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -102,7 +102,7 @@ func tooLarge() error {
 	return cf.Errorf(cf.RequestTooLarge, "Bad request: The upload is larger than %d bytes", int64(maxUpload))
 }
 
-// brokenForm is what is wrong with a body whose parts cannot be told apart.
+// brokenForm is what is wrong with a body whose parts cannot be separated.
 func brokenForm(err error) error {
 	var over *http.MaxBytesError
 	if errors.As(err, &over) {

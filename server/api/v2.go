@@ -17,7 +17,7 @@ import (
 // the v3 API.
 const v2API = "/v2/"
 
-// v2Version is the version of the v2 API that Cloud Controller has beside Version.
+// v2Version is the version of the v2 API that Cloud Controller has besides Version.
 const v2Version = "2.293.0"
 
 // v2PerPage and v2MaxPerPage are Cloud Controller's defaults of v2 pages.

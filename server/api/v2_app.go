@@ -173,7 +173,7 @@ func orNilInt(n int) any {
 	return n
 }
 
-// v2Summaries are what the summaries of some apps have beside the apps: all is read at
+// v2Summaries are what the summaries of some apps have besides the apps: all is read at
 // once, by the app's GUID.
 type v2Summaries struct {
 	*v2AppRows

@@ -18,7 +18,7 @@ const receivePack = "git-receive-pack"
 // others in it are deltas of.
 const capabilities = "report-status delete-refs side-band-64k ofs-delta no-thin object-format=sha1 agent=cupola"
 
-// nothingOut answers whoever would fetch.
+// nothingOut answers a client that would fetch.
 const nothingOut = "This repository takes pushes and gives nothing out. Fetch from where the app's source is kept."
 
 // advertise lists the branches and tags that are kept of an app's pushes.

@@ -98,7 +98,7 @@ func (f *Face) Handler(api http.Handler) http.Handler {
 	handle("GET "+Path+"{org}/{space}/{app}/info/refs", f.advertise)
 	handle("POST "+Path+"{org}/{space}/{app}/git-receive-pack", f.receive)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		f.refuse(w, r, refusef(http.StatusNotFound, "This is no repository. Push to <API>%sORG/SPACE/APP.git: 'cupola git remote APP' prints the address.", Path))
+		f.refuse(w, r, refusef(http.StatusNotFound, "This is not a repository. Push to <API>%sORG/SPACE/APP.git: 'cupola git remote APP' prints the address.", Path))
 	})
 	return mux
 }

@@ -14,7 +14,7 @@ type wanted struct {
 	path     string // directory of the app's files
 }
 
-// errVariables is the error for a manifest whose variables nobody gives.
+// errVariables is the error for a manifest whose variables have no values.
 var errVariables = errors.New("the manifest has ((variables)), and git push gives no --var: commit a manifest without them, or use cf push")
 
 // manifestOf makes the manifest to apply for an app, as cf push APP does: that of the

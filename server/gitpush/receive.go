@@ -84,7 +84,7 @@ func (p *push) close() {
 	}
 }
 
-// open receives the pack, if there is one, into a repository beside the app's.
+// open receives the pack, if there is one, into a repository next to the app's.
 func (p *push) open(ctx context.Context, copyPack func(io.Writer) error) (err error) {
 	if p.before, err = p.kept(p.app); err != nil {
 		return err

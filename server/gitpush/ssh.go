@@ -105,7 +105,7 @@ func (f *Face) receiveSSH(ctx context.Context, s SSHCommand, path []string) erro
 // sshTarget is the app of a path, with a client that acts as the user.
 func (f *Face) sshTarget(ctx context.Context, s SSHCommand, path []string) (*target, error) {
 	if len(path) != 3 {
-		return nil, refusef(http.StatusNotFound, "This is no repository. Push to ssh://git@HOST:PORT/ORG/SPACE/APP.git: 'cupola git remote APP --ssh' prints the address.")
+		return nil, refusef(http.StatusNotFound, "This is not a repository. Push to ssh://git@HOST:PORT/ORG/SPACE/APP.git: 'cupola git remote APP --ssh' prints the address.")
 	}
 	c := &client{api: f.api, host: f.API.Host, remote: s.From}
 	if f.API.Scheme == "https" {

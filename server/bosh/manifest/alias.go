@@ -229,7 +229,7 @@ func (a LinkAlias) check() error {
 	case !known && !variableText.MatchString(a.Filter):
 		return fmt.Errorf("health_filter is smart, healthy, unhealthy or all, not %q", cut(a.Filter, 60))
 	case a.Each && !strings.HasPrefix(a.Domain, "_.") && !variableText.MatchString(a.Domain):
-		return fmt.Errorf("with placeholder_type the domain begins with _., for which each instance has a name of its own")
+		return fmt.Errorf("with placeholder_type the domain begins with _., for which each instance has its own name")
 	}
 	return checkDomain(a.Domain)
 }

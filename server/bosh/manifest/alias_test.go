@@ -70,7 +70,7 @@ func TestAliasesSayWhatIsWrong(t *testing.T) {
 		{"query: q-s3i1, instance_group: na*, ", "query: q-s3i1, ", path + "/0/targets/1: the target needs query and instance_group"},
 		{"instance_group: nats, deployment: cf", "instance_group: natz, deployment: cf", path + `/0/targets/0: there is no instance group "natz" (did you mean "nats"?)`},
 		{"health_filter: all", "health_filter: x", link + `domain=Links.internal: health_filter is smart, healthy, unhealthy or all, not "x"`},
-		{"domain: _.links.internal", "domain: links", link + "domain=links: with placeholder_type the domain begins with _., for which each instance has a name of its own"},
+		{"domain: _.links.internal", "domain: links", link + "domain=links: with placeholder_type the domain begins with _., for which each instance has its own name"},
 	} {
 		if !strings.Contains(aliased, test.old) {
 			t.Fatalf("the example has no %q", test.old)

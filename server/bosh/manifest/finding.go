@@ -63,7 +63,7 @@ func (all *Findings) add(f Finding) {
 	case n < maxFindings:
 		*all = append(*all, f)
 	case n == maxFindings:
-		*all = append(*all, Finding{Level: Error, Path: "/", What: fmt.Sprintf("more than %d findings; the rest is not told", maxFindings)})
+		*all = append(*all, Finding{Level: Error, Path: "/", What: fmt.Sprintf("more than %d findings; the rest is not shown", maxFindings)})
 	}
 }
 

@@ -48,7 +48,7 @@ type InstanceGroup struct {
 	shuffle string
 }
 
-// VMResources bound each container of a group. Zero is no bound.
+// VMResources bound each container of a group. Zero means no bound.
 type VMResources struct {
 	CPU             float64 // vCPUs
 	RAMMB           int

@@ -61,7 +61,7 @@ func quarksKeys(at string) []key {
 		{Path: "run.scaling.min", Use: used, Text: "fewer instances are refused"},
 		{Path: "run.scaling.max", Use: used, Text: "more instances are refused"},
 		{Path: "run.scaling.ha", Use: used, Text: "fewer instances are warned of"},
-		{Path: "run.capabilities", Use: used, Text: "beside those of the processes"},
+		{Path: "run.capabilities", Use: used, Text: "besides those of the processes"},
 		{Path: "run.memory", Use: used, Text: "MB; overrides vm_resources"},
 		{Path: "run.virtual-cpus", Use: used, Text: "overrides vm_resources"},
 		{Path: "run.security_context", Use: used},

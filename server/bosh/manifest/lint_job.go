@@ -42,7 +42,7 @@ func (l *linter) job(j *Job, seen map[string]bool) {
 	l.aliases(j)
 	for _, name := range slices.Sorted(maps.Keys(j.Consumes)) {
 		if c := j.Consumes[name]; c.Manual && (c.From != "" || c.Deployment != "") {
-			l.found.errorf(c.At, "a link has either instances and an address of its own, or comes from another; not both")
+			l.found.errorf(c.At, "a link has either its own instances and address, or comes from another; not both")
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (l *linter) written(v *Variable) func(a, b string) int {
 
 func (l *linter) certificate(v *Variable, o variables.Options) {
 	if v.Options["common_name"] == nil && v.Options["alternative_names"] == nil {
-		l.found.warnf(At{v.Path + "/options", v.Line}, "the certificate is for nobody; give common_name")
+		l.found.warnf(At{v.Path + "/options", v.Line}, "the certificate has no common_name; give one")
 	}
 	if o.CA == "" {
 		return

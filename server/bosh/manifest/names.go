@@ -20,7 +20,7 @@ const (
 )
 
 // Sanitize makes a DNS label of a name: lower case, hyphens for underscores,
-// nothing else that is no letter, digit or hyphen. One longer than MaxLabel is
+// nothing else that is not a letter, digit or hyphen. One longer than MaxLabel is
 // its first 31 characters and the MD5 of it all, as cf-operator has it.
 func Sanitize(name string) string {
 	name = clean(name)

@@ -61,7 +61,7 @@ func (o *object) tableKey(key string) string {
 	return o.key + "." + key
 }
 
-// note remembers that a key is set, if the table has something to say of it.
+// note records that a key is set, if the table has a text for it.
 func (o *object) note(key string, n *yaml.Node) {
 	table := o.tableKey(key)
 	if k, ok := keyOf(table); ok && (k.Use == used || k.Use == accepted) {

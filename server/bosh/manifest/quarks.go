@@ -39,7 +39,7 @@ type Port struct {
 type Run struct {
 	Healthcheck     map[string]Healthcheck // by process
 	Scaling         *Scaling
-	Capabilities    []string // beside those of the processes
+	Capabilities    []string // besides those of the processes
 	MemoryMB        int      // 0: as vm_resources say
 	VirtualCPUs     float64  // 0: as vm_resources say
 	SecurityContext map[string]any

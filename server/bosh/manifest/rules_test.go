@@ -132,7 +132,7 @@ func TestRules(t *testing.T) {
 		"a probe's port":    {set(quarks+"/run/healthcheck/main/liveness", "{tcpSocket: {port: 0}}"), []string{"error " + quarks + `/run/healthcheck/main/liveness: the probe's port is a number from 1 to 65535 or the name of one, not "0"`}},
 		"internal":          {set(quarks+"/debug", "true"), []string{"warning " + quarks + "/debug: not used: it is internal to cf-operator"}},
 		"process":           {set(quarks+"/bpm", "{processes: [{name: a/b}]}"), []string{"error " + quarks + `/bpm/processes/0: "a/b" cannot be the name of a process; it takes up to 200 letters, digits, underscores, hyphens and dots, and begins with a letter or a digit`}},
-		"two links":         {set(job+"/consumes", "{a: {from: b, address: c}}"), []string{"error " + job + "/consumes/a: a link has either instances and an address of its own, or comes from another; not both"}},
+		"two links":         {set(job+"/consumes", "{a: {from: b, address: c}}"), []string{"error " + job + "/consumes/a: a link has either its own instances and address, or comes from another; not both"}},
 		"no link":           {set(job+"/consumes", "{a: nil, b: null, c: {}}"), nil},
 		"a link of text":    {set(job+"/consumes", "{a: b}"), []string{"error " + job + "/consumes/a: expected a map or nil, got text"}},
 		"variable's type":   {set("/variables/name=adminPass/type", "passwd"), []string{`error /variables/name=adminPass/type: unsupported variable type "passwd"; it is password, certificate, rsa or ssh`}},

@@ -279,7 +279,7 @@ func TestGitPushCredentials(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"cupola/nowhere/git-roles.git": "Space 'nowhere' not found.", "cupola/dev": "This is no repository.",
+		"cupola/nowhere/git-roles.git": "Space 'nowhere' not found.", "cupola/dev": "This is not a repository.",
 	} {
 		out, err := c.try("", "push", fmt.Sprintf("http://admin:%s@%s/git/%s", e2e.AdminPassword, d.Addr, path), "main")
 		if err == nil || !strings.Contains(out, want) {
