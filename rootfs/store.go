@@ -45,7 +45,7 @@ type Config struct {
 	Unmounted bool
 }
 
-// Store has the parts of a store. Its own methods are those of the roots.
+// Store holds the parts of a store. Its own methods are those of the roots.
 type Store struct {
 	*root.Roots
 	Images *image.Cache

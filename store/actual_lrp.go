@@ -63,7 +63,7 @@ func (t actualLRPs) Insert(tx *Tx, a lrp.Actual) error {
 }
 
 // Swap writes next over the row that still has was's state, instance
-// GUID and stopping mark, and tells whether there was one. The key stays; the
+// GUID and stopping mark, and reports whether there was one. The key stays; the
 // tag counts.
 func (t actualLRPs) Swap(tx *Tx, was, next lrp.Actual) (bool, error) {
 	return t.swap(tx, was, next, false)
@@ -88,7 +88,7 @@ func (t actualLRPs) swap(tx *Tx, was, next lrp.Actual, crash bool) (bool, error)
 }
 
 // Delete removes the row that still has was's state, instance GUID and
-// stopping mark, and tells whether there was one.
+// stopping mark, and reports whether there was one.
 func (t actualLRPs) Delete(tx *Tx, was lrp.Actual) (bool, error) {
 	return t.deleteWhere(tx, actualIs, actualArgs(was)...)
 }
@@ -126,7 +126,7 @@ func (t actualLRPs) OfInstance(tx *Tx, guid string) (*lrp.Actual, error) {
 }
 
 // Retire ends an instance so that a new one takes its index: Diego's
-// RetireActualLRP. It tells whether there is such an instance. One that has a
+// RetireActualLRP. It reports whether there is such an instance. One that has a
 // container goes when the container has.
 func (t actualLRPs) Retire(tx *Tx, key lrp.Key) (bool, error) {
 	return t.retire(tx, " WHERE process_guid = ? AND idx = ?", key.ProcessGUID, key.Index)

@@ -67,7 +67,7 @@ func removeIfThere(name string) error {
 	return nil
 }
 
-// Contents is what a database says of itself.
+// Contents describes a database.
 type Contents struct {
 	Schema int      // the number of its last migration
 	Blobs  []string // digests of the blobs that rows name
@@ -233,7 +233,7 @@ func schemaOf(ctx context.Context, db *sql.DB) (lines []string, err error) {
 }
 
 // Replace replaces the database in dir, which must not be open, by that of a file that
-// has no write-ahead log. It keeps the old one beside, with the content of its log;
+// has no write-ahead log. It keeps the old one in the same directory, with the content of its log;
 // aside is its name, "" if there was none.
 func Replace(dir, from, suffix string) (aside string, err error) {
 	file := filepath.Join(dir, DatabaseFile)
@@ -253,14 +253,14 @@ func Replace(dir, from, suffix string) (aside string, err error) {
 	return aside, durable.Rename(from, file)
 }
 
-// ForgetRunning forgets the instances: none of them is where a backup was
-// restored, and their addresses may be others' there.
+// ForgetRunning deletes the instances: they do not exist where a backup is restored,
+// and their addresses may belong to others there.
 func (tx *Tx) ForgetRunning() error {
 	_, err := tx.exec("DELETE FROM actual_lrps")
 	return err
 }
 
-// SchemaOf tells the schema of the database in dir: 0 where there is none.
+// SchemaOf returns the schema of the database in dir: 0 if there is none.
 func SchemaOf(ctx context.Context, dir string) (schema int, err error) {
 	file := filepath.Join(dir, DatabaseFile)
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -275,7 +275,7 @@ func SchemaOf(ctx context.Context, dir string) (schema int, err error) {
 
 // Revert brings back the database that was in dir before it was migrated beyond
 // a schema, from the copy that was made then. What the migrated one has got
-// since is kept beside, as cupola.db.failed. One that was not migrated stays.
+// since is kept as cupola.db.failed. One that was not migrated stays.
 func Revert(ctx context.Context, dir string, schema int) error {
 	now, err := SchemaOf(ctx, dir)
 	if err != nil || now <= schema {

@@ -81,7 +81,7 @@ func (t bbsDesireds) Update(tx *Tx, was, d *BBSDesired, message func(lrp.Tag) ([
 	return nil
 }
 
-// Delete removes a row and tells whether there was one.
+// Delete removes a row and reports whether there was one.
 func (t bbsDesireds) Delete(tx *Tx, processGUID string) (bool, error) {
 	gone, err := t.change(tx, "DELETE FROM bbs_desired_lrps WHERE process_guid = ?", processGUID)
 	for _, d := range gone {

@@ -64,7 +64,7 @@ var BOSHSpecs = boshSpecs{&Table[cf.BOSHSpec]{
 
 type boshSpecs struct{ *Table[cf.BOSHSpec] }
 
-// DropUnused removes the specs that no instance has or is to have.
+// DropUnused removes the specs that no instance has or will have.
 func (boshSpecs) DropUnused(tx *Tx) error {
 	_, err := tx.exec("DELETE FROM bosh_specs WHERE guid NOT IN (SELECT digest FROM bosh_instances UNION SELECT next FROM bosh_instances)" +
 		" AND guid NOT IN (SELECT digest FROM bosh_calls WHERE state = 'running')")
@@ -107,7 +107,7 @@ func (t boshCalls) Running(tx *Tx) ([]*cf.BOSHCall, error) {
 	return t.query(tx, "SELECT "+t.columns+" FROM bosh_calls WHERE state = 'running' ORDER BY id")
 }
 
-// BOSHTasks are what deployments were asked to do.
+// BOSHTasks are the tasks of deployments.
 var BOSHTasks = boshTasks{&Table[cf.BOSHTask]{
 	name: "bosh_tasks", singular: "Task",
 	columns: "guid, created_at, updated_at, number, deployment_name, kind, user, state, ordered, plan, result, started_at, ended_at",
@@ -122,7 +122,7 @@ var BOSHTasks = boshTasks{&Table[cf.BOSHTask]{
 
 type boshTasks struct{ *Table[cf.BOSHTask] }
 
-// BOSHTaskEvents are what tasks have done.
+// BOSHTaskEvents are the events of tasks.
 var BOSHTaskEvents = &Table[cf.BOSHTaskEvent]{
 	name: "bosh_task_events", singular: "Event",
 	columns: "guid, created_at, updated_at, task_guid, stage, subject, state, detail",

@@ -2,7 +2,7 @@ package store
 
 import "cupola/store/cf"
 
-// BOSHEvents are what was done to BOSH deployments, and to what belongs to them.
+// BOSHEvents are the events of BOSH deployments and their resources.
 var BOSHEvents = boshEvents{&Table[cf.BOSHEvent]{
 	name: "bosh_events", singular: "Event",
 	columns: "guid, created_at, updated_at, number, parent, user, action, object_type, object_name, task, deployment, instance, error",

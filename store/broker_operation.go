@@ -30,7 +30,7 @@ type brokerOperations struct{ *Table[cf.BrokerOperation] }
 const newBrokerJobs = ` FROM jobs WHERE state IN ('PROCESSING', 'POLLING') AND operation IN (SELECT value FROM json_each(?))
 AND NOT EXISTS (SELECT 1 FROM broker_operations b WHERE b.job_guid = jobs.guid)`
 
-// HasJobs tells whether Begin has something to do.
+// HasJobs reports whether Begin would make operations.
 func (brokerOperations) HasJobs(tx *Tx, kinds ...string) (has bool, err error) {
 	err = tx.sql.QueryRowContext(tx.ctx, "SELECT EXISTS (SELECT 1"+newBrokerJobs+")", list(kinds)).Scan(&has)
 	return has, err
@@ -62,7 +62,7 @@ func (t brokerOperations) Begin(tx *Tx, kinds ...string) error {
 }
 
 // Due are those whose time has come but for some, by GUID, the
-// longest due first: of each broker, and altogether, no more than told.
+// longest due first: of each broker, and altogether, at most as many as given.
 func (t brokerOperations) Due(tx *Tx, but []string, ofEach, most int) ([]*cf.BrokerOperation, error) {
 	return t.query(tx, "SELECT "+t.columns+" FROM (SELECT *, row_number() OVER (PARTITION BY broker_guid ORDER BY due_at, id) turn FROM broker_operations "+
 		"WHERE due_at <= ? AND guid NOT"+inList+") WHERE turn <= ? ORDER BY due_at, id"+limit(most), timeColumn{&tx.Now}, list(but), ofEach)

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// BuildCaches are the digests of what apps' last stagings left for the next ones.
+// BuildCaches are the digests of apps' build caches, which a staging leaves for the next.
 var BuildCaches buildCaches
 
 type buildCaches struct{}

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Change is one row before and after a write of it; nil where there was none,
-// or is none any longer. It is an *lrp.Actual, a *BBSDesired or a *BBSTask.
+// Change is one row before and after a write; nil if it did not exist before, or was
+// deleted. It is an *lrp.Actual, a *BBSDesired or a *BBSTask.
 type Change struct {
 	Before, After any
 	Crash         bool // of an *lrp.Actual: its instance crashed

@@ -11,7 +11,7 @@ import (
 
 // A checkpoint copies what the write-ahead log has into the database, and takes
 // longer than most writes. SQLite makes one in the commit that fills the log, and
-// the answers of that commit wait; here a goroutine makes it beside the writes.
+// the answers of that commit wait; here a goroutine makes it, concurrently with writes.
 const (
 	checkpointCommits = 32   // after which the log's length is looked at
 	checkpointPages   = 1000 // of the log that are not in the database yet; SQLite's own limit
@@ -24,7 +24,7 @@ const (
 type checkpointer struct {
 	s       *Store
 	db      *sql.DB
-	commits int           // since wake was sent to; it belongs to who has the writer
+	commits int           // since the last wake; guarded by the writer
 	wake    chan struct{} // holds one
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -98,7 +98,7 @@ func (c *checkpointer) shorten(ctx context.Context) error {
 	return err
 }
 
-// checkpointNoted makes a checkpoint, beside the writes, of the commits whose pages were noted.
+// checkpointNoted makes a checkpoint, concurrently with writes, of the commits whose pages were noted.
 func (c *checkpointer) checkpointNoted(ctx context.Context) (log logState, err error) {
 	t, err := c.s.pages.pin(ctx, func() {})
 	if err != nil {

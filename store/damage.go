@@ -65,8 +65,8 @@ func (tx *Tx) leaveOut(d *damage) {
 	tx.damaged.report(tx.ctx, d)
 }
 
-// damagedRows are those that were reported already: a row is derived from again
-// and again.
+// damagedRows are the rows that were reported already: loops read them again and
+// again.
 type damagedRows struct {
 	mu    sync.Mutex
 	known map[[2]string]bool // table and key

@@ -56,7 +56,7 @@ func (d *dependencies) of(table string) *tableReads {
 }
 
 // add notes that rows of a table were read which meet all; all rows, when there
-// are no predicates.
+// are not predicates.
 func (d *dependencies) add(table string, all predicates) {
 	t := d.of(table)
 	switch {
@@ -125,7 +125,7 @@ func (all predicates) met(s *schema, table string, row []any) bool {
 }
 
 // met reports whether a row may meet the condition: also when the value was not
-// kept, or is no text.
+// kept, or is not text.
 func (c predicate) met(s *schema, table string, row []any) bool {
 	n := s.columns[table][c.column]
 	if n >= len(row) {

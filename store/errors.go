@@ -33,10 +33,10 @@ func columnsOf(message string) string {
 	return s
 }
 
-// IsNotFound tells whether err says that a row does not exist.
+// IsNotFound reports whether err says that a row does not exist.
 func IsNotFound(err error) bool { return isKind(err, cf.ResourceNotFound) }
 
-// IsTaken tells whether err says that a row like it exists.
+// IsTaken reports whether err says that a row like it exists.
 func IsTaken(err error) bool { return isKind(err, cf.Taken) }
 
 // IsPassing reports whether a query failed before the database answered: SQLite failed,

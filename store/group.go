@@ -2,7 +2,7 @@ package store
 
 import "cupola/store/cf"
 
-// Groups are the UAA's groups beside the scopes that it always knows.
+// Groups are the UAA's groups besides the scopes that it always knows.
 var Groups = &Table[cf.Group]{
 	name: "uaa_groups", singular: "Group",
 	columns: "guid, created_at, updated_at, name, description, version",

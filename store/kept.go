@@ -48,10 +48,10 @@ type keptRow[T any] struct {
 // changedRows are those of a table that changed since they were kept.
 type changedRows struct {
 	ids map[int64]uint64 // the last commit that changed a row
-	all uint64           // the last commit of which nobody knows the rows
+	all uint64           // the last commit whose rows are unknown
 }
 
-// maxChanged is how many changed rows of a set are told apart.
+// maxChanged is how many changed rows of a set are kept one by one.
 const maxChanged = 4 * maxRowChanges
 
 // Kept is All, of rows that the Reads of one function keep: between two of them only those
@@ -104,7 +104,7 @@ func (t *Table[T]) keep(tx *Tx, column string, values []string) (list []*T, err 
 	return list, nil
 }
 
-// fix has the transaction's moment come: a commit that is noted later is not in it.
+// fix fixes the transaction's snapshot: a commit that is noted later is not in it.
 func (k *keptTx) fix(tx *Tx) error {
 	if k.fixed {
 		return nil

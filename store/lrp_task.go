@@ -38,7 +38,7 @@ func (t lrpTasks) Insert(tx *Tx, task lrp.Task) error {
 }
 
 // Swap writes next over the row that still has was's state and cell, and
-// tells whether there was one. It sets UpdatedAt; GUID, domain and
+// reports whether there was one. It sets UpdatedAt; GUID, domain and
 // CreatedAt stay.
 func (t lrpTasks) Swap(tx *Tx, was, next lrp.Task) (bool, error) {
 	next.UpdatedAt = tx.Now

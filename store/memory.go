@@ -8,7 +8,7 @@ import (
 // ReleaseMemory frees the pages that connections keep in case they are read again, for a daemon that has little to do. A
 // connection takes about twice what its cache_size says, since SQLite's allocator rounds each page up.
 func (s *Store) ReleaseMemory(ctx context.Context) error {
-	s.reader.SetMaxIdleConns(1) // closes those that nobody uses, but for one: the next read need not wait for a new one
+	s.reader.SetMaxIdleConns(1) // closes idle connections but one: the next read need not wait for a new one
 	s.reader.SetMaxIdleConns(maxReaders())
 	if _, err := s.reader.ExecContext(ctx, "PRAGMA shrink_memory"); err != nil {
 		return nameFault(err)

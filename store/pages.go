@@ -89,7 +89,7 @@ func (p *Pages) Take(ctx context.Context, file string, also map[uint32]bool, who
 	return taken, nameFault(p.read(ctx, t, file, &taken))
 }
 
-// giveBack notes again what a Take that failed was to take.
+// giveBack notes again the pages of a failed Take.
 func (p *Pages) giveBack(ctx context.Context, pages map[uint32]bool, whole bool) error {
 	t, err := p.log.pin(context.WithoutCancel(ctx), func() {
 		maps.Copy(p.changed, pages)
@@ -212,7 +212,7 @@ func (s PageSet) Bytes() int64 { return int64(s.len()) * int64(s.PageSize) }
 // Check refuses what no Take wrote, before anything is made of it.
 func (s PageSet) Check() error {
 	if s.PageSize < 512 || s.PageSize > 65536 || s.PageSize&(s.PageSize-1) != 0 || s.Count == 0 || s.Whole && len(s.Numbers) > 0 {
-		return fmt.Errorf("%d pages of %d bytes are no database", s.Count, s.PageSize)
+		return fmt.Errorf("%d pages of %d bytes are not a database", s.Count, s.PageSize)
 	}
 	for i, n := range s.Numbers {
 		if n < 1 || n > s.Count || i > 0 && n <= s.Numbers[i-1] {

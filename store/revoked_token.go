@@ -17,7 +17,7 @@ func (revokedTokens) Add(tx *Tx, jti string, endsAt time.Time) error {
 	return err
 }
 
-// Has tells whether the token with the ID was revoked.
+// Has reports whether the token with the ID was revoked.
 func (revokedTokens) Has(tx *Tx, jti string) (revoked bool, err error) {
 	err = tx.sql.QueryRowContext(tx.ctx, "SELECT EXISTS (SELECT 1 FROM revoked_tokens WHERE jti = ?)", jti).Scan(&revoked)
 	return revoked, err

@@ -2,7 +2,7 @@ package store
 
 import "cupola/store/cf"
 
-// RouterGroups are the router groups beside the machine's own.
+// RouterGroups are the router groups besides the machine's own.
 var RouterGroups = &Table[cf.RouterGroup]{
 	name: "router_groups", singular: "RouterGroup",
 	columns: "guid, created_at, updated_at, name, type, ports",

@@ -10,7 +10,7 @@ var Settings settings
 
 type settings struct{}
 
-// Get reads what Set kept under the name into v, and tells whether
+// Get reads what Set kept under the name into v, and reports whether
 // there is any.
 func (settings) Get(tx *Tx, name string, v any) (bool, error) {
 	err := tx.sql.QueryRowContext(tx.ctx, "SELECT value FROM settings WHERE name = ?", name).Scan(sealedColumn{tx.seal, v})

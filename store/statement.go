@@ -49,7 +49,7 @@ func (k keeper) Connect(ctx context.Context) (driver.Conn, error) {
 // the writer's connection is the only one.
 type conn struct {
 	driverConn
-	broken bool                  // the driver has panicked: nobody knows in what state it is
+	broken bool                  // the driver has panicked: its state is unknown
 	idle   map[string]*statement // by text
 	most   int
 	uses   int64

@@ -64,7 +64,7 @@ type Held struct {
 	Time       time.Duration
 }
 
-// OnWrite has f called after the function of each Write: tests see by it that
+// OnWrite calls f after the function of each Write: tests see by it that
 // none takes long.
 func (s *Store) OnWrite(f func(Held)) { s.held.Store(&f) }
 
@@ -133,7 +133,7 @@ func (s *Store) openPools() error {
 }
 
 // protect makes the file of a database where there is none, and keeps all others
-// than its owner from it and the files that SQLite puts beside it with its mode.
+// than its owner from it and the files that SQLite puts next to it with its mode.
 func protect(file string) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

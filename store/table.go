@@ -22,7 +22,7 @@ type Table[T any] struct {
 	filters  map[string]string                          // filter → column, or condition with "?" for the list of values
 	orders   map[string]string                          // order → column
 	visible  string                                     // condition over :orgs and :spaces that reads no other row of the table; "": everyone sees every row
-	accepts  map[string]func(values []string) predicate // filter that is no column → what it asks of the row alone
+	accepts  map[string]func(values []string) predicate // filter that is not a column → what it asks of the row alone
 	labelled bool                                       // has a column labels
 }
 
@@ -43,7 +43,7 @@ func (t *Table[T]) Orders() []string {
 	return slices.Sorted(maps.Keys(t.orders))
 }
 
-// Labelled tells whether rows can be chosen by label.
+// Labelled reports whether rows can be chosen by label.
 func (t *Table[T]) Labelled() bool { return t.labelled }
 
 // Get returns the row, or a cf.ResourceNotFound in Cloud Controller's words.

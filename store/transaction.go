@@ -11,7 +11,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// transaction is one of SQLite's, on a connection of its own. database/sql has
+// transaction is one of SQLite's, on a separate connection. database/sql has
 // such a type, too, but that starts a goroutine for each query, and the driver
 // another, to end it with the context: 20,000 a second while tenants write,
 // which others' requests had to wait for. Here a query ends with its context
@@ -96,7 +96,7 @@ func isEnded(err error) bool {
 	return ok && code.Code() == sqlite3.SQLITE_ERROR
 }
 
-// discard closes the connection, for nobody knows whether its transaction goes on.
+// discard closes the connection: it is unknown whether its transaction goes on.
 func (t *transaction) discard() error {
 	err := t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	t.conn = nil

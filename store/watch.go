@@ -29,7 +29,7 @@ type watcher struct {
 func (s *Store) Watch(columns map[string][]string, tell func([]Touched)) (stop func()) {
 	w := &watcher{places: map[string][]int{}, tell: tell}
 	for table, names := range columns {
-		w.places[table] = nil // rows of which no column is watched are told, too
+		w.places[table] = nil // report also rows of which no column is watched
 		for _, name := range names {
 			at := s.schema.columns[table][name]
 			w.places[table] = append(w.places[table], at)

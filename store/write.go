@@ -12,7 +12,7 @@ import (
 	"cupola/runtime/fairqueue"
 )
 
-// Bounds of a batch. Nobody waits for others to come: a batch ends when no
+// Bounds of a batch. No writer waits for others to come: a batch ends when no
 // write waits to join it. Users share one, but a user's second write joins one
 // with other users' only while all took no longer than the last commit did: who
 // writes much does not keep the others' answers back.
@@ -48,7 +48,7 @@ type batch struct {
 }
 
 // Write runs f in the writing transaction and keeps what it wrote when f returns
-// nil. When Write returns nil, that is on the disk. Nobody else can write while
+// nil. When Write returns nil, that is on the disk. No one else can write while
 // f runs: keep it short, and do nothing in it but SQL.
 //
 // Other functions may run before and after f in the same transaction. What one
@@ -106,7 +106,7 @@ func (s *Store) passOn(slot *fairqueue.Slot) {
 	passed = s.batch != nil && !s.full(s.batch, slot) && slot.PassOn()
 }
 
-// full tells whether no more writes may join. The caller has the writer.
+// full reports whether no more writes may join. The caller has the writer.
 func (s *Store) full(b *batch, slot *fairqueue.Slot) bool {
 	took := time.Since(b.begun)
 	if b.err != nil || b.joined >= maxBatch || took > maxBatchTime {

@@ -10,7 +10,7 @@ import (
 const (
 	arMagic      = "!<arch>\n"
 	arHeaderSize = 60
-	// A .deb has three members (deb(5)); more than a few is no package.
+	// A .deb has three members (deb(5)); more than a few is not a package.
 	arMaxMembers = 16
 )
 

@@ -142,7 +142,7 @@ func (b *builder) readRelease(ctx context.Context, a *archive, keys *keyring) er
 	return errors.Join(a.release.check(a.pocket.name, b.now), b.checkRollback(a))
 }
 
-// checkRollback remembers the newest date seen of each pocket beside the cached
+// checkRollback remembers the newest date seen of each pocket next to the cached
 // files and refuses an older one: a mirror must not bring old holes back.
 func (b *builder) checkRollback(a *archive) error {
 	seen := filepath.Join(b.CacheDir, "date-"+a.pocket.name+"-"+strings.ToLower(b.suite.distro))

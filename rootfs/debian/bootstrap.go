@@ -64,7 +64,7 @@ func readKeyPackage(path string, keys *keyring) error {
 			continue
 		}
 		if raw, err := readAllLimited(archive, maxKeyring); err == nil {
-			_ = keys.add(raw) // what is no keyring has no pinned key
+			_ = keys.add(raw) // what is not a keyring has no pinned key
 		}
 	}
 }

@@ -21,7 +21,7 @@ type Options struct {
 	Dest    string // directory to make; it must be absent or empty, and is absent after an error
 
 	Mirror         string   // base URL of the archive; "": the one in the host's apt sources
-	SecurityMirror string   // base URL of Debian's security archive; "": beside Mirror, with "-security"
+	SecurityMirror string   // base URL of Debian's security archive; "": next to Mirror, with "-security"
 	Keyrings       []string // files with the archive's keys, besides those where apt keeps them; only pinned keys count
 
 	Packages []string // wanted besides those of the variant
@@ -65,7 +65,7 @@ type Result struct {
 
 // Build makes a root filesystem in o.Dest. Owners are set only when
 // the process is root; the tree is the same in every other respect. Ending ctx ends the
-// build, which then leaves nothing at o.Dest. The work goes on beside it, in a
+// build, which then leaves nothing at o.Dest. The work goes on next to it, in a
 // directory ".building-*" that only a killed process leaves behind.
 func Build(ctx context.Context, o Options) (Result, error) {
 	if o.Lock != nil {
@@ -166,7 +166,7 @@ func debianArch(goarch string) (string, error) {
 	return "", fmt.Errorf("no Debian architecture for %s: pass one", goarch)
 }
 
-// makeDirs makes the work directory beside Dest, so that it can be renamed to it.
+// makeDirs makes the work directory next to Dest, so that it can be renamed to it.
 func (b *builder) makeDirs() (err error) {
 	if err := os.MkdirAll(filepath.Dir(b.Dest), 0o755); err != nil {
 		return err

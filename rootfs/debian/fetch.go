@@ -28,7 +28,7 @@ type fetcher struct {
 	client *http.Client
 	dir    string
 	wait   time.Duration // before the second try; doubles
-	got    func(n int64) // told of every piece that came over the network
+	got    func(n int64) // called for every piece that came over the network
 }
 
 // defaultClient has no overall timeout: fetch watches for stalls instead.

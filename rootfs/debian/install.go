@@ -79,7 +79,7 @@ func (b *builder) install(ctx context.Context, lock *Lock) (Result, error) {
 	}, nil
 }
 
-// parcels puts base-files first: it has the say about the modes of the top directories.
+// parcels puts base-files first: it decides the modes of the top directories.
 func (b *builder) parcels(lock *Lock) []*parcel {
 	all := make([]*parcel, len(lock.Packages))
 	for i, p := range lock.Packages {

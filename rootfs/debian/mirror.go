@@ -32,7 +32,7 @@ func mirrors(o Options, s suite, p pocket, host []source) ([]string, error) {
 }
 
 // namedMirrors follows the layout of Debian's own hosts, where debian-security
-// lies beside debian; Ubuntu has all its pockets in one place.
+// lies next to debian; Ubuntu has all its pockets in one place.
 func namedMirrors(o Options, s suite, p pocket) ([]string, error) {
 	named := o.Mirror
 	if p.security && o.SecurityMirror != "" {

@@ -17,7 +17,7 @@ type source struct {
 }
 
 // parseSourceList reads the one-line format. Entries of other types than "deb"
-// and lines it cannot read are left out: apt has the say about those.
+// and lines it cannot read are left out: apt decides about those.
 func parseSourceList(text string) []source {
 	var all []source
 	for line := range strings.Lines(text) {
@@ -74,7 +74,7 @@ func keyringPaths(value string) []string {
 
 // readSources reads apt's sources of the machine whose root is fsys, in apt's
 // order. A URI "mirror+file:/path" is replaced by what that file lists. Absent
-// files are no error.
+// files are not an error.
 func readSources(fsys fs.FS) ([]source, error) {
 	names := []string{"etc/apt/sources.list"}
 	for _, glob := range []string{"etc/apt/sources.list.d/*.list", "etc/apt/sources.list.d/*.sources"} {

@@ -176,7 +176,7 @@ func (t *tree) makeParents(dir string) error {
 }
 
 // mkdir makes a directory. One that is there, also by way of a link, stays as it
-// is: the first package has the say about it, as with dpkg.
+// is: the first package decides, as with dpkg.
 func (t *tree) mkdir(name string, m meta) error {
 	followed, err := t.walk(name, true)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 )
 
 // Copy makes in to a disk of the size of the open one in from, with all that is in that, which no container may have.
-// A disk that is no separate file system is an error. If it is killed before it is done, the next Open makes the
+// A disk that is not a separate file system is an error. If it is killed before it is done, the next Open makes the
 // disk in from writable again.
 func (d *Disks) Copy(from, to string) error {
 	if !d.Own(from) {
-		return errors.New("it has no file system of its own to be copied, since there was no loop device when it was made")
+		return errors.New("it has no separate file system to copy, since there was no loop device when it was made")
 	}
 	data := filepath.Join(from, Data)
 	if err := still(data); err != nil {

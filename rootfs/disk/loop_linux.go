@@ -205,7 +205,7 @@ func attach(img string, direct bool) (*os.File, error) {
 		return nil, err
 	}
 	defer ctl.Close()
-	for range 100 { // others take free devices too, between being told of one and configuring it
+	for range 100 { // others take free devices too, between finding and configuring one
 		n, err := unix.IoctlRetInt(int(ctl.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return nil, err

@@ -21,7 +21,7 @@ const (
 	grain = 4 * mib
 	// maxTemplates bounds what is kept; a template is some 200 KiB on disk and takes 10 ms to make.
 	maxTemplates = 64
-	// journalBytes is what the journal of a durable disk takes beside its user's bytes.
+	// journalBytes is what the journal of a durable disk takes besides its user's bytes.
 	journalBytes = 16 * mib
 	// formatTimeout is for disks that hang: mkfs writes some 200 KiB.
 	formatTimeout = time.Minute

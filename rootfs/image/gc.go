@@ -63,7 +63,7 @@ type Policy struct {
 	Keep      func(digest string) bool // nil keeps none
 	Grace     time.Duration            // 0 is 15 minutes: what was pulled may not be named by anything yet
 	OlderThan time.Duration            // images that were not used for so long go; 0 keeps them
-	MaxBytes  int64                    // the least recently used images go until the others' DiskBytes are at most so many; 0 is no limit
+	MaxBytes  int64                    // the least recently used images go until the others' DiskBytes are at most so many; 0 means no limit
 	All       bool                     // every image that may go
 	DryRun    bool                     // tell what would go, and remove nothing
 }

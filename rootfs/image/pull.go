@@ -19,7 +19,7 @@ import (
 	"cupola/runtime/fault"
 )
 
-// PullOptions is what a pull needs beside the reference.
+// PullOptions is what a pull needs besides the reference.
 type PullOptions struct {
 	Username, Password string              // "" for an image that everybody may have
 	Token              string              // instead of those

@@ -175,7 +175,7 @@ func (s *Cache) fly(ctx context.Context, f *flight, l Layer, key string) {
 	}
 }
 
-// unpackLayer unpacks l beside its final place and renames it there.
+// unpackLayer unpacks l next to its final place and renames it there.
 func (s *Cache) unpackLayer(ctx context.Context, l Layer, key string) (tree.Mark, error) {
 	final := s.store.Path(Dir, key)
 	if m, err := tree.ReadMark(final); err == nil {

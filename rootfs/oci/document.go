@@ -127,7 +127,7 @@ func Choose(all []Descriptor) (Descriptor, error) {
 	return Descriptor{}, fmt.Errorf("there is no image for linux/%s, only for %s", runtime.GOARCH, cmp.Or(strings.Join(names, ", "), "none"))
 }
 
-// Fitting drops images of other platforms and what is no image: attestations name the platform unknown/unknown.
+// Fitting drops images of other platforms and what is not an image: attestations name the platform unknown/unknown.
 func Fitting(all []Descriptor) []Descriptor {
 	var fit []Descriptor
 	for _, d := range all {

@@ -20,7 +20,7 @@ import (
 // block is what a tar is made of.
 const block = 512
 
-// extent is a part of a file that is no hole.
+// extent is a part of a file that is not a hole.
 type extent struct{ offset, size int64 }
 
 // Parts of a file that lie closer together than minGap are written as one, with
@@ -67,7 +67,7 @@ func (p *packer) sparse(h *tar.Header, f *os.File) error {
 	return err
 }
 
-// extents are what of a file is no hole.
+// extents returns the parts of a file that are not holes.
 func extents(f *os.File, size int64) (list []extent, err error) {
 	for at := int64(0); at < size; {
 		start, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)

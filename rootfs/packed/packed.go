@@ -325,7 +325,7 @@ func (s *Images) Sweep(ctx context.Context) error {
 // leastAge is how long what was packed stays in any case: a client may fetch it now.
 const leastAge = time.Hour
 
-// Unused lists the files that nobody asked for in the last hour.
+// Unused lists the files that were not used in the last hour.
 func (s *Images) Unused(ctx context.Context) ([]tree.Unused, error) {
 	return tree.List(ctx, s.store.Path(Dir), func(_ string, used time.Time) bool { return time.Since(used) < leastAge })
 }

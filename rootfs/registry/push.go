@@ -48,7 +48,7 @@ type Push struct {
 	Progress func(done, total int64) // nil; never called twice at the same time
 }
 
-// What a registry said of a push, beside being unreachable.
+// What a registry said of a push, besides being unreachable.
 var (
 	errPushDenied = errors.New("the registry refuses access: there are no credentials for it, they are wrong, or they may not write there")
 	errPushBroken = errors.New("the registry broke off; layers that it has whole are not sent again the next time")

@@ -37,7 +37,7 @@ type Config struct {
 // anonymous.
 type Auth struct{ Username, Password, Token string }
 
-// What a registry said of an image, beside being unreachable.
+// What a registry said of an image, besides being unreachable.
 var (
 	ErrDenied  = errors.New("the registry refuses access: the image is private or the credentials are wrong")
 	ErrMissing = errors.New("the registry has no such image")

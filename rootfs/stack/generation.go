@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A stack that replaces another one of its name has a directory of its own, since containers
+// A stack that replaces another one of its name has a separate directory, since containers
 // may have the other one mounted: NAME, then NAME~2, NAME~3 and so on. The last one counts.
 const generationMark = "~"
 

@@ -22,18 +22,18 @@ var hostDirs = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 // hostEtc are the files below /etc that programs in /usr cannot do without. Not /etc/ssl as a whole: it holds private/.
 var hostEtc = []string{"etc/alternatives", "etc/ld.so.cache", "etc/java-*-openjdk"}
 
-// hostTrust is what programs read beside where Fedora, RHEL and Arch keep CA certificates, a JVM's
+// hostTrust is what programs read besides where Fedora, RHEL and Arch keep CA certificates, a JVM's
 // configuration and which ciphers are allowed. Not /etc/pki as a whole: it holds private/, too.
 var hostTrust = []string{"etc/pki/tls/certs", "etc/pki/ca-trust/extracted", "etc/pki/java", "etc/ca-certificates/extracted", "etc/crypto-policies", "etc/java"}
 
-// bundles are where machines keep the CA certificates that they trust as one file, beside system.CABundle:
+// bundles are where machines keep the CA certificates that they trust as one file, besides system.CABundle:
 // Fedora and RHEL, and openSUSE.
 var bundles = []string{"etc/pki/tls/certs/ca-bundle.crt", "var/lib/ca-certificates/ca-bundle.pem", system.CABundle}
 
 // maxBundle bounds such a file, in bytes.
 const maxBundle = 4 << 20
 
-// hostHidden are places below /usr where machines keep configuration and data of their own instead of programs.
+// hostHidden are places below /usr where machines keep their configuration and data instead of programs.
 var hostHidden = []string{"usr/local/etc", "usr/local/var"}
 
 // hostView is what the stack takes from the machine whose files are below root ("/" but in tests).

@@ -51,7 +51,7 @@ type Stack struct {
 	// What its files tell of it, "" where they do not: see Image.
 	Kernel, Libc, Arch string `json:",omitempty"`
 
-	id    string   // the name of the stack's directory; "" for an image that is no stack
+	id    string   // the name of the stack's directory; "" for an image that is not a stack
 	parts []string // the names of its directories for a lease
 	dirs  []string // its trees, the lowest first
 	binds []Bind
@@ -91,7 +91,7 @@ func (st Stack) HasFile(pattern string) bool {
 	})
 }
 
-// Trees are the trees of a stack that is no image, as they are packed.
+// Trees are the trees of a stack that is not an image, as they are packed.
 func (st Stack) Trees() []pack.Subtree {
 	var all []pack.Subtree
 	for _, dir := range st.dirs {

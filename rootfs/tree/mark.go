@@ -11,7 +11,7 @@ import (
 	"cupola/runtime/durable"
 )
 
-// Mark is a file beside an unpacked tree that says that the tree is whole. Trees are not synced to disk before use, which can
+// Mark is a file next to an unpacked tree that says that the tree is whole. Trees are not synced to disk before use, which can
 // take seconds on a busy disk: until they are, the mark holds for the boot in which it was written, since only a crash of
 // the machine, not one of the daemon, loses what is written but not synced.
 type Mark struct {
@@ -109,7 +109,7 @@ func RemovePartial(dir string, trash *Trash) error {
 	return nil
 }
 
-// SyncMarked syncs the tree beside the mark in dir, and then says so in the mark.
+// SyncMarked syncs the tree next to the mark in dir, and then says so in the mark.
 func SyncMarked(dir string) error {
 	m, err := ReadMark(dir)
 	if err != nil || m.Synced {

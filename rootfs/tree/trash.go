@@ -32,7 +32,7 @@ func NewTrash(dir string, log *slog.Logger) *Trash {
 	return &Trash{dir: dir, log: log, scratch: map[string]bool{}}
 }
 
-// Put removes path now and deletes its files later. A path that does not exist is no error.
+// Put removes path now and deletes its files later. A path that does not exist is not an error.
 func (t *Trash) Put(path string) error {
 	err := os.Rename(path, filepath.Join(t.dir, rand.Text()))
 	if errors.Is(err, fs.ErrNotExist) {

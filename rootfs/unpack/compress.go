@@ -96,7 +96,7 @@ const (
 	aheadDepth = 4
 )
 
-// ahead lets decompression run beside the writing of files: in chunks of a MiB, since a hand-over per read would cost
+// ahead lets decompression run concurrently with the writing of files: in chunks of a MiB, since a hand-over per read would cost
 // more than it saves.
 type ahead struct {
 	full, free chan []byte // aheadDepth buffers go round, so that no send ever waits

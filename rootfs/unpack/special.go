@@ -6,10 +6,10 @@ import (
 	"regexp"
 )
 
-// memoryDisks are block devices that no disk is behind; tools that make systems' trees put them beside null and zero.
+// memoryDisks are block devices that no disk is behind; tools that make systems' trees put them next to null and zero.
 var memoryDisks = regexp.MustCompile(`^(loop|ram)[0-9]*$`)
 
-// covered reports whether an image's device is none that anybody would ever see: containers have a /dev of their own, above
+// covered reports whether an image's device is never visible: containers have their own /dev, above
 // what the image has there. Images of old systems are full of such; none is made.
 func covered(name string, kind fs.FileMode) bool {
 	if dir := path.Dir(name); dir != "dev" && path.Dir(dir) != "dev" {

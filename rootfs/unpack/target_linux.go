@@ -178,7 +178,7 @@ func (t *target) dir(e entry) error {
 	return nil
 }
 
-// clear removes what stands where an entry is to go. An image's layers may replace anything by anything; elsewhere only
+// clear removes what stands in an entry's place. An image's layers may replace anything by anything; elsewhere only
 // files and links give way, as in every other tar.
 func (t *target) clear(dirfd int, base string) error {
 	err := unix.Unlinkat(dirfd, base, 0)
@@ -348,7 +348,7 @@ func (t *target) link(e entry, to string) error {
 	if err != nil {
 		return err
 	}
-	// A descriptor of our own: looking up the second parent may close the cached one.
+	// A separate descriptor: looking up the second parent may close the cached one.
 	if from, err = unix.FcntlInt(uintptr(from), unix.F_DUPFD_CLOEXEC, 0); err != nil {
 		return t.fault(e.name, err)
 	}

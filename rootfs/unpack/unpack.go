@@ -22,7 +22,7 @@ type Options struct {
 	Owner func(uid, gid int) (hostUID, hostGID int)
 	// Image selects the rules for an operating system's files: OCI whiteouts are applied, links are followed inside
 	// the root, set-id and sticky bits stay as do users' extended attributes and file capabilities, FIFOs are made, and
-	// devices in /dev, which containers have one of their own of, are left out. Other devices are refused under both.
+	// devices in /dev are left out, since containers have their own /dev. Other devices are refused under both.
 	Image bool
 	// Verbatim has no names that are marks: files of an Image called like whiteouts are files. It is for what pack.Tree wrote.
 	Verbatim bool

@@ -32,7 +32,7 @@ const (
 // Hold is the holder: it freezes the volume in dir and thaws it when in gives a
 // byte or ends, or after within. It is an error if the request did not come in time.
 func Hold(dir string, within time.Duration, in io.Reader, out io.Writer) (err error) {
-	// A terminal's signals go to it, too, and a reader that is gone is no reason to die.
+	// A terminal's signals go to it, too, and it must not die when its reader is gone.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	released := make(chan error, 1)
 	fault.Go("volume", func() {

@@ -83,7 +83,7 @@ func (s *Store) saveIdle(ctx context.Context, dir string, _ time.Duration, w io.
 		return err
 	}
 	if used {
-		return errors.New("it is in use, and cannot be held still: it has no file system of its own, since there was no loop device when it was made. Stop what uses it")
+		return errors.New("it is in use and cannot be frozen: it has no separate file system, since there was no loop device when it was made. Stop what uses it")
 	}
 	return s.pack(ctx, dir, w)
 }

@@ -169,7 +169,7 @@ func (s *Store) open(name string) (string, error) {
 	return filepath.Join(dir, disk.Data), nil
 }
 
-// Grow has a volume hold more; one that holds as much stays as it is, and so does
+// Grow enlarges a volume; one that is as large stays as it is, and so does
 // what is in it. That it is not in use is best: see disk.Disks.Grow.
 func (s *Store) Grow(name string, bytes int64) error {
 	s.saving.Lock() // one that is being copied cannot grow

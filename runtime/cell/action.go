@@ -50,7 +50,7 @@ func (p *performer) serial(ctx context.Context, at string, g lrp.Group, source s
 	return nil
 }
 
-// parallel waits for all, also where one fails, as Diego does.
+// parallel waits for all, even if one fails, as Diego does.
 func (p *performer) parallel(ctx context.Context, at string, g lrp.Group, source string) error {
 	ends := p.begin(ctx, at, g, source)
 	var errs []error
@@ -60,7 +60,7 @@ func (p *performer) parallel(ctx context.Context, at string, g lrp.Group, source
 	return joined(errs)
 }
 
-// codependent ends all when one has ended, however it did.
+// codependent ends all when one has ended, with or without a failure.
 func (p *performer) codependent(ctx context.Context, at string, g lrp.Group, source string) error {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -28,7 +28,7 @@ func (c *Cell) adopt(ctx context.Context) error {
 	return c.applyPolicies(ctx)
 }
 
-// findings is what there is of containers, by GUID.
+// findings are the remains of containers, by GUID.
 type findings struct {
 	all     map[string][]string // where each was found
 	records map[string]record
@@ -110,8 +110,8 @@ func (c *Cell) adoptOne(rec record) bool {
 	return true
 }
 
-// rejoin goes on living the life of a container that an earlier daemon started,
-// even if it has ended since.
+// rejoin continues the life of a container that an earlier daemon started, even if it
+// has ended since.
 func (i *instance) rejoin(ctx context.Context) {
 	defer i.cell.forget(i)
 	full, err := i.program()

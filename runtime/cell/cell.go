@@ -18,7 +18,7 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// Config says what a Cell is made of. All is required but what says otherwise.
+// Config configures a Cell. Fields are required unless they say otherwise.
 type Config struct {
 	Dir      string   // state of the containers: <Dir>/<guid>/; made 0700
 	Presence lrp.Cell // what the machine is and offers

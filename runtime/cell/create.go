@@ -25,7 +25,7 @@ type build struct {
 	volumes []container.Mount
 }
 
-// create lives the life of a new container.
+// create runs a new container until its end.
 func (b *build) create(ctx context.Context) {
 	defer b.cell.forget(b.instance)
 	switch err := b.run(ctx); {
@@ -65,7 +65,7 @@ func (b *build) run(ctx context.Context) error {
 	return nil
 }
 
-// errPrivileged refuses what would be root on the machine.
+// errPrivileged refuses a container that would be root on the machine.
 var errPrivileged = errors.New("privileged containers are not supported")
 
 // makeState records the container and its range of host users on disk, before
@@ -81,7 +81,7 @@ func (b *build) makeState() error {
 	return b.save(func(r *record) { r.Users = users })
 }
 
-// users are those of the host that the container's are.
+// users returns the container's range of host users.
 func (b *build) users() users.Range { return b.record().Users }
 
 // broke stops a container whose goroutine in the cell panicked: nothing else

@@ -50,8 +50,8 @@ func (c *Cell) applyPolicies(ctx context.Context) error {
 }
 
 // SetReach lets containers reach what r says from now on: those that run, and
-// those to come. Connections that are open stay so. A group whose rules cannot
-// be read is left out, and told. Before Run has adopted SetReach only notes r,
+// those to come. Open connections stay open. A group whose rules cannot
+// be read is left out and reported. Before Run has adopted SetReach only notes r,
 // for Run: call it before Run, or after.
 func (c *Cell) SetReach(ctx context.Context, r lrp.Reach) error {
 	reach, err := newReach(r)

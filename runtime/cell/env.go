@@ -13,7 +13,7 @@ import (
 
 // environment is what a process of the container sees: what the system says,
 // then what the container's definition says, then what the process' own does.
-// The last word wins.
+// Later definitions win.
 func (b *build) environment(u user, run lrp.Run) []string {
 	all := append(b.systemEnv(u), b.full.Env...)
 	all = append(all, run.Env...)

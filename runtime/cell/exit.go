@@ -10,7 +10,7 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// What Diego says of containers that ended.
+// Diego's texts for containers that ended.
 const (
 	codependent = "Codependent step exited"
 	outOfMemory = " (out of memory)"
@@ -20,7 +20,7 @@ const (
 // starting: it is unknown whether it ran.
 const daemonEnded = "failed to run container: its daemon ended"
 
-// exitLine is what Diego writes into the app's log when a process ends.
+// exitLine is the line that Diego writes to the app's log when a process ends.
 func exitLine(x container.Exit, exceeded time.Duration) string {
 	if !x.Known {
 		return "Exit status unknown"

@@ -43,14 +43,14 @@ func (b *build) downloaded(what, source string, file artifact.File) {
 	}
 }
 
-// moan logs what went wrong with a file that has a name.
+// moan logs an error of a named file.
 func (b *build) moan(ctx context.Context, what, source, text string) {
 	if what != "" && ctx.Err() == nil {
 		b.line(source, true, text)
 	}
 }
 
-// errNoArtifacts says that the cell moves nothing by HTTP.
+// errNoArtifacts says that the cell cannot transfer files by HTTP.
 var errNoArtifacts = errors.New("cell fetches nothing by URL")
 
 func (b *build) open(ctx context.Context, from lrp.Source) (artifact.File, error) {

@@ -35,8 +35,8 @@ func (c *Cell) Freeze(ctx context.Context, guid string) error {
 	return err
 }
 
-// Thaw lets the processes of a container go on, and checks its health again. It is no
-// error if they do already, or the container is gone.
+// Thaw resumes the processes of a container, and checks its health again. A container that
+// is not frozen or is gone is not an error.
 func (c *Cell) Thaw(guid string) error {
 	<-c.adopted
 	if i := c.instance(guid); i != nil {
@@ -72,12 +72,12 @@ func (c *Cell) live() context.Context {
 	return c.ctx
 }
 
-// frost is whether a container is frozen.
+// frost holds whether a container is frozen.
 type frost struct {
 	turn sync.Mutex // held while the container is frozen or thawed
 
 	mu       sync.Mutex
-	frozen   bool // or about to be
+	frozen   bool // or being frozen
 	changed  chan struct{}
 	sessions int
 	checks   sync.WaitGroup // health checks; begun under mu, and not while frozen

@@ -32,7 +32,7 @@ const (
 	proxyTree       = "proxy"
 )
 
-// makeCredentials gives the container its certificate, if it is to have one.
+// makeCredentials gives the container its certificate, if it needs one.
 func (b *build) makeCredentials() error {
 	issuer := b.cell.cfg.Identities
 	if issuer == nil {

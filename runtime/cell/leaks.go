@@ -8,7 +8,7 @@ import (
 )
 
 // Leaks lists what is left in the kernel or on disk without a container's
-// record: one line each, sorted. It needs no Run, and works beside a running
+// record: one line each, sorted. It needs no Run, and works next to a running
 // daemon: a container's record exists before its parts and until they are
 // removed, so a container in transition is not a leak.
 func (c *Cell) Leaks(context.Context) ([]string, error) {

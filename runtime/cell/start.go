@@ -80,7 +80,7 @@ func (b *build) startError(err error) error {
 	return failure{"failed to create container: process: " + err.Error()}
 }
 
-// startStep starts the process of a step: the container's first, or one beside
+// startStep starts the process of a step: the container's first, or one next to
 // it.
 func (p *performer) startStep(ctx context.Context, at string, r lrp.Run) (Process, error) {
 	u, err := p.lookUp(r.User)

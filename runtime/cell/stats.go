@@ -30,8 +30,8 @@ func (u *usage) sample(now time.Time, cpu time.Duration) float64 {
 	return u.percent
 }
 
-// recentFor is how long a measurement is a container's usage for who asks. Cloud Controller
-// shows what Diego measured up to 15 s ago.
+// recentFor is how long a measurement is returned again. Cloud Controller shows Diego's
+// measurements for up to 15 s.
 const recentFor = 2 * time.Second
 
 // measured is the last measurement of a container.
@@ -94,10 +94,10 @@ func (c *Cell) measure(i *instance, now time.Time) (lrp.Stats, bool) {
 	return s, true
 }
 
-// Measured is what a container uses, with whose log it goes.
+// Measured is the usage of a container, with its log target.
 type Measured struct {
 	lrp.Stats
-	Log          lrp.LogTarget // its tags are not to be changed
+	Log          lrp.LogTarget // read-only: its tags are shared
 	GUID         string
 	LogRateLimit int64   // bytes a second; -1: none
 	EntitledCPU  float64 // cores that its CPU share is worth

@@ -83,11 +83,11 @@ func (c *Cell) takeDown(ctx context.Context, guid string) error {
 	return errors.Join(errs...)
 }
 
-// undo undoes one step. What does not heed its time is left behind, and waited
-// for by the next who undoes the step, instead of being begun twice.
+// undo undoes one step. If that takes too long, it goes on in the background, and the
+// next undo of the step waits for it instead of beginning again.
 func (c *Cell) undo(ctx context.Context, guid string, s step) error {
 	d := c.beginUndo(context.WithoutCancel(ctx), guid, s)
-	const slack = time.Second // for what heeds its time to say why it failed
+	const slack = time.Second // lets a step that respects its deadline return its error
 	late := time.NewTimer(downTimeout + slack)
 	defer late.Stop()
 	select {
@@ -119,13 +119,13 @@ func (c *Cell) beginUndo(ctx context.Context, guid string, s step) *down {
 	return d
 }
 
-// discard takes down everything that has guid, the state too.
+// discard takes down everything of a GUID, with its state.
 func (c *Cell) discard(ctx context.Context, guid string) {
 	c.discarded(ctx, guid, c.takeDown(ctx, guid))
 }
 
-// discarded removes the state of what was taken down. What resists, as err
-// says, is tried again by sweep.
+// discarded removes the state of what was taken down. After an error, sweep tries
+// again.
 func (c *Cell) discarded(ctx context.Context, guid string, err error) {
 	if err == nil {
 		err = c.removeState(guid)

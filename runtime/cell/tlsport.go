@@ -20,7 +20,7 @@ type TLSPorts struct {
 	ClientNames []string
 }
 
-// hasTLSPorts reports whether the container is to have TLS ports: instances with ports
+// hasTLSPorts reports whether the container needs TLS ports: instances with ports
 // do. Containers of a pod have none: its other containers may listen there.
 func (b *build) hasTLSPorts() bool {
 	return b.cell.cfg.TLSPorts != nil && b.cell.cfg.Identities != nil && b.full.Kind == lrp.KindInstance && len(b.full.Ports) > 0 && b.full.Pod == ""
@@ -55,7 +55,7 @@ func (i *instance) tlsPorts() (ports []uint16) {
 	return ports
 }
 
-// secure gives the TLS ports a certificate, and the names of now.
+// secure gives the TLS ports a certificate with the current names.
 func (i *instance) secure(gid uint32, c identity.Credentials) error {
 	i.securing.Lock()
 	defer i.securing.Unlock()
@@ -69,7 +69,7 @@ func (i *instance) secure(gid uint32, c identity.Credentials) error {
 	return i.secureLocked(gid, settings)
 }
 
-// secureLocked makes the certificate for the names of now, and writes the settings.
+// secureLocked makes a certificate for the current names, and writes the settings.
 func (i *instance) secureLocked(gid uint32, settings contract.ProxyConfig) error {
 	names := i.cell.namesOf(i)
 	cert, err := i.cell.cfg.Identities.Certify(identity.Subject{InstanceGUID: i.guid(), OrganizationalUnits: i.spec.OrganizationalUnits, Names: names}, []byte(settings.Certificate))

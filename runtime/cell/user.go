@@ -13,7 +13,7 @@ import (
 	"cupola/runtime/contract"
 )
 
-// user is whom a process runs as.
+// user is the user of a process.
 type user struct {
 	UID, GID uint32
 	Groups   []uint32
@@ -25,9 +25,9 @@ type user struct {
 // that does not know it.
 var vcap = user{UID: contract.VcapID, GID: contract.VcapID, Name: contract.VcapName, Home: contract.Home}
 
-// layerOwner is whom the files of a shared layer belong to. A layer is unpacked
-// before there is a passwd file to look into, so a name means vcap: who runs as
-// somebody else by name only reads its droplet.
+// layerOwner owns the files of a shared layer. A layer is unpacked
+// before there is a passwd file to look into, so a name means vcap: a process of
+// another named user only reads its droplet.
 func layerOwner(name string) tree.Owner {
 	if u, ok := numericUser(name); ok {
 		return tree.Owner{UID: u.UID, GID: u.GID}
@@ -52,8 +52,8 @@ func (b *build) rootFile(path string) string {
 }
 
 // resolveUser turns what an image's USER may be into a user: a name or uid and,
-// after a colon, a group or gid. "" is vcap. As docker has it, who names a group
-// is in no other one.
+// after a colon, a group or gid. "" is vcap. As in docker, a user with an explicit
+// group is in no other group.
 func resolveUser(name, passwd, group string) (user, error) {
 	who, groupName, both := strings.Cut(cmp.Or(name, vcap.Name), ":")
 	u, ok := findUser(who, passwd)

@@ -9,8 +9,8 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// checkFunc watches a container's health until ctx ends, or until it has told
-// that the container is not healthy: health.Run.
+// checkFunc watches a container's health until ctx ends, or until it has reported
+// that the container is unhealthy: health.Run.
 type checkFunc func(context.Context, health.Spec, func(health.Event))
 
 // watchStep is the step of a program that watches the container.
@@ -55,7 +55,7 @@ func (p *performer) watchAwake(ctx context.Context) (bad failure, frozen bool) {
 	return bad, awake.Err() != nil && ctx.Err() == nil
 }
 
-// healthSpec says how to watch the container from where it has come to.
+// healthSpec says how to watch the container from its current phase on.
 func (p *performer) healthSpec() health.Spec {
 	rec := p.record()
 	spec := health.Spec{
@@ -74,7 +74,7 @@ func (p *performer) healthSpec() health.Spec {
 	return spec
 }
 
-// checked takes what the health check says.
+// checked handles a result of the health check.
 func (p *performer) checked(e health.Event) {
 	switch e.Type {
 	case health.Healthy:

@@ -20,7 +20,7 @@ const sweepTick = 5 * time.Millisecond
 
 // children are the processes that starters left to this process, which is a
 // child subreaper: each container's first one, and those that were started
-// beside it. They are reaped by their PID or their starter's process group
+// next to it. They are reaped by their PID or their starter's process group
 // alone, so that nothing is taken from os/exec.
 type children struct {
 	mu     sync.Mutex

@@ -16,7 +16,7 @@ import (
 // the handle.
 const hostnameMax = 49
 
-// inits is how many processes a container has beside those it was limited to.
+// inits is how many processes a container has besides those it was limited to.
 const inits = 1
 
 // settings is what every container of an Engine has in common.

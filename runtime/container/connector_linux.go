@@ -37,7 +37,7 @@ func newConnector(release string, blind bool, log *slog.Logger) *connector {
 	return &connector{unused: tells && !blind, blind: blind, log: log, held: map[int][]*process{}}
 }
 
-// kernelRelease is the running kernel's; "" where it is not told.
+// kernelRelease is the running kernel's; "" if unknown.
 func kernelRelease() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -146,7 +146,7 @@ func (c *connector) deliver(pid int, x Exit) {
 		}
 		select {
 		case p.connector <- x:
-		default: // told by another thread
+		default: // another thread reported it
 		}
 	}
 }

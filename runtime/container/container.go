@@ -1,5 +1,5 @@
 // Package container runs one OCI container per ID: no runtime binary, no shim,
-// no helper beside the container. In it a small init starts the app, reaps and
+// no helper next to the container. In it a small init starts the app, reaps and
 // forwards signals. A separate program makes the container and ends with the
 // start, so that it can neither end nor block the daemon: the starter, which runs
 // libcontainer (see package starter), or the launcher, which does without (see
@@ -85,7 +85,7 @@ type Limits struct {
 	// CPUShares is the weight of cgroup v1: 1024 is one app's ordinary share.
 	CPUShares uint64
 	CPUs      float64 // processor time per time, independent of other containers
-	Pids      int64   // beside the container's init
+	Pids      int64   // besides the container's init
 }
 
 // Group is a cgroup that containers share. Its name is made like an ID.

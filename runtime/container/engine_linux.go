@@ -220,7 +220,7 @@ func (e *Engine) Signal(id string, sig syscall.Signal) error {
 func (e *Engine) Stats(id string) (Stats, error) { return e.tree.stats(e.place(id)) }
 
 // Remove kills all that runs in the container and deletes its cgroups and state.
-// A container that does not exist is no error.
+// A container that does not exist is not an error.
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	if !validID(id) {
 		return fmt.Errorf("remove container %q: bad ID", id)

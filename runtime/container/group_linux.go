@@ -121,7 +121,7 @@ func (e *Engine) setGroup(g Group) error {
 	if e.tree.v2 {
 		return e.setGroupV2(place, g)
 	}
-	// Kernels before 5.11 count a group's memory with its parent only if told.
+	// Kernels before 5.11 count a group's memory with its parent only on request.
 	_ = overwrite(filepath.Join(e.tree.dir("memory", place), "memory.use_hierarchy"), "1")
 	if g.CPUShares > 0 {
 		if err := e.tree.set(place, "cpu", "cpu.shares", strconv.FormatUint(g.CPUShares, 10)); err != nil {

@@ -32,7 +32,7 @@ type process struct {
 	done  chan struct{} // closed when exit is set, for which somebody must have reaped it as a rule
 	exit  Exit          // without OOM
 
-	corpse    Exit      // what was to be seen before it was reaped
+	corpse    Exit      // the exit as seen before it was reaped
 	blind     bool      // its pidfd is not asked
 	connector chan Exit // exits that the connector reports; nil without it
 	forget    func()    // nil, or called when done

@@ -21,7 +21,7 @@ type record struct {
 	Config     struct {
 		UIDMappings []configs.IDMap `json:"uid_mappings"`
 	} `json:"config"`
-	// waiting says that the init was never told to execute its process.
+	// waiting says that the init never got the order to execute its process.
 	waiting bool
 }
 

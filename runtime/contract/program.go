@@ -31,7 +31,7 @@ const (
 	CommandDirectories = "directories"  // USER DIR…: makes directories that belong to a user
 )
 
-// Links are the names that Cloud Foundry's lifecycle has in LifecycleDir beside
+// Links are the names that Cloud Foundry's lifecycle has in LifecycleDir besides
 // the programs, and which of these serves each.
 func Links() map[string]string {
 	return map[string]string{

@@ -38,5 +38,5 @@ type ProxyConfig struct {
 const (
 	FirstTLSPort    = 61001
 	LastTLSPort     = 65533
-	InternalTLSPort = 61443 // from container to container, beside the one of DefaultPort
+	InternalTLSPort = 61443 // from container to container, besides the one of DefaultPort
 )

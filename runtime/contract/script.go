@@ -16,7 +16,7 @@ type ScriptOptions struct {
 // ScriptPeer is a process by its name, and what it runs.
 type ScriptPeer struct{ Name, Executable string }
 
-// Flags of Init, which then is no container's first process.
+// Flags of Init, which then is not a container's first process.
 const (
 	InitRelay   = "--relay"    // DESCRIPTOR: signals the process that a pidfd is of as its standard input says
 	InitStandIn = "--stand-in" // NAME: says on its standard input what it is signalled

@@ -90,7 +90,7 @@ type Process struct {
 	Command string `json:"command"`
 }
 
-// Sidecar is a process that runs beside those of ProcessTypes. MemoryMB is 0
+// Sidecar is a process that runs next to those of ProcessTypes. MemoryMB is 0
 // when the buildpack named none.
 type Sidecar struct {
 	Name         string   `json:"name"`

@@ -26,13 +26,13 @@ import (
 // ErrAddress says that an address may not be connected to.
 var ErrAddress = errors.New("the address must not be this machine's own, a container's or link-local")
 
-// clouds are where clouds tell machines their secrets, beside link-local
+// clouds are where clouds tell machines their secrets, besides link-local
 // addresses: Amazon and Google by IPv6, Azure, Alibaba, Oracle.
 var clouds = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"),
 	netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192")}
 
 // Guard refuses addresses. It always refuses link-local and multicast
-// addresses, addresses that are no machine's, and clouds' metadata services.
+// addresses, addresses that belong to no machine, and clouds' metadata services.
 // Its zero value also refuses all addresses of this machine.
 type Guard struct {
 	Operator   bool                      // an operator named the address: nothing else is refused

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Group is functions that run beside each other and are waited for together. The zero
+// Group runs functions concurrently and waits for all. The zero
 // value is a group of any number, of which none ends another.
 type Group struct {
 	running sync.WaitGroup
@@ -22,7 +22,7 @@ func NewGroup(ctx context.Context) (*Group, context.Context) {
 	return &Group{cancel: cancel}, ctx
 }
 
-// SetLimit has at most n run at once: Go waits for a place. It is called before Go.
+// SetLimit limits the group to n functions at once: Go waits for a place. Call it before Go.
 func (g *Group) SetLimit(n int) { g.slots = make(chan struct{}, n) }
 
 // Go calls f in a goroutine. f is one of this package's, which gives a panic as its error.

@@ -25,7 +25,7 @@ func mount(dir string, base uint32, programs bool) error {
 	return err
 }
 
-// hold makes dir a mount of our own, of whose changes no other namespace hears.
+// hold makes dir a private mount, whose changes no other namespace sees.
 func hold(dir string) error {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, dir, 0, 0, &st); err != nil {

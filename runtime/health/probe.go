@@ -132,7 +132,7 @@ func (p prober) get(req *http.Request) (int, error) {
 		return 0, err
 	}
 	defer resp.Body.Close()
-	// Read on, so that the server sees its answer taken; an error here is no verdict.
+	// Read on, so that the server sees its answer taken; an error here is not a verdict.
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxProbeBody))
 	return resp.StatusCode, nil
 }

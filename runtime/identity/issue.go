@@ -43,7 +43,7 @@ type Subject struct {
 	Address      netip.Addr // may be none
 	// OrganizationalUnits say what it is an instance of: "app:<guid>", …
 	OrganizationalUnits []string
-	// Names are DNS names beside the GUID.
+	// Names are DNS names besides the GUID.
 	Names []string
 }
 

@@ -19,7 +19,7 @@ const (
 	// spareKeys is the most keys that lie ready, so that a start need not wait for one. A
 	// daemon that started fewer instances keeps as many keys as it started, at least one.
 	spareKeys = 32
-	// Keys are made ahead when no instance was started for quietFor: beside starts they
+	// Keys are made ahead when no instance was started for quietFor: during starts they
 	// would take half of the processor time. After each follows a pause of restFactor times
 	// as long as it took.
 	quietFor   = time.Second

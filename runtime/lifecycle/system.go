@@ -10,7 +10,7 @@ import (
 	"cupola/runtime/contract"
 )
 
-// SystemBuildpack is a buildpack of our own.
+// SystemBuildpack is a buildpack of cupola.
 type SystemBuildpack struct {
 	Name     string // as in `cf buildpacks`
 	Filename string // as an upload of it would be called

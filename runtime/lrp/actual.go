@@ -35,7 +35,7 @@ type Actual struct {
 }
 
 // Routable reports whether requests may go to the instance: it runs, its
-// readiness check passes, it was not told to stop and has an address.
+// readiness check passes, it is not stopping and has an address.
 func (a *Actual) Routable() bool {
 	return a.State == Running && a.Ready && !a.Stopping && a.Address != ""
 }

@@ -11,11 +11,11 @@ type Volume struct {
 	// Dir is the directory of the volume that is shown; "" is all of it.
 	Dir string
 	// Owner is the user of the container, by name, whom Dir is made for where it is
-	// missing, and belongs to. "" has it be there already.
+	// missing, and belongs to. "": Dir must exist.
 	Owner string
 	// Optional leaves the volume out where there is no such Dir.
 	Optional bool
-	// Pattern has Dir be a pattern as of path.Match, which ends Path, too: each directory that
+	// Pattern makes Dir a pattern of path.Match, which ends Path, too: each directory that
 	// matches when the container starts is shown.
 	Pattern bool
 }

@@ -65,7 +65,7 @@ func (f *firewall) compileList(egress []Rule) ([]Rule, error) {
 	return list, nil
 }
 
-// meaning is what the digest of rules changes with, beside the rules: how they
+// meaning is what the digest of rules changes with, besides the rules: how they
 // become expressions. A later daemon takes chains of the same name as they are.
 const meaning = "3"
 
@@ -258,7 +258,7 @@ func (f *firewall) dropQueries() []expr.Any {
 
 // dropResets are the rules that drop the answers to connections to the router at the
 // host's address in this network while the daemon does not listen: clients try again
-// some seconds later. A connection that was refused is no established one: its answer is
+// some seconds later. A connection that was refused is not an established one: its answer is
 // related to it.
 func (f *firewall) dropResets() (rules [][]expr.Any) {
 	const sourceAt, portAt, sequenceAt, flagsAt, resetAck = 12, 0, 4, 13, 0x14

@@ -46,7 +46,7 @@ type firewall struct {
 	vmap   *nftables.Set
 	chains map[string]bool       // in the kernel
 	chosen map[netip.Addr]string // the map's elements
-	want   map[netip.Addr]string // what the map's elements are to be, nil until that is set
+	want   map[netip.Addr]string // desired elements of the map, nil until they are set
 	rules  map[string][]Rule     // those of the chains that they are to lead to
 }
 

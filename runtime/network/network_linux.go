@@ -292,7 +292,7 @@ func (n *Network) drop(s slot) error {
 }
 
 // Release drops the container's namespace and rules, unless another container
-// shares them. A container that has none is no error.
+// shares them. A container that has none is not an error.
 func (n *Network) Release(_ context.Context, id string) error {
 	s, ok := n.part(id)
 	if !ok {

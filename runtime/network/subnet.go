@@ -65,7 +65,7 @@ type Want struct {
 	Candidates []netip.Prefix
 }
 
-// Pick chooses a subnet beside what others use. Where containers keep Kept alive
+// Pick chooses a subnet that no one else uses. Where containers keep Kept alive
 // it is that one, whatever is in its way, which is returned as well.
 func (w Want) Pick(uses []Use) (subnet netip.Prefix, inWay []Use, err error) {
 	if w.Live {

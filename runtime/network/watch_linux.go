@@ -64,7 +64,7 @@ func (n *Network) keep(ctx context.Context) error {
 	return err
 }
 
-// askFirewalld has firewalld accept what comes out of containers.
+// askFirewalld makes firewalld accept packets from containers.
 func (n *Network) askFirewalld(ctx context.Context) error {
 	if time.Now().Before(n.ask) {
 		return n.refused

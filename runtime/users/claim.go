@@ -98,7 +98,7 @@ func (c *Claims) Claim(owner string) (Range, error) {
 }
 
 // Release frees the range of an owner whose directory is gone. One that has none
-// is no error.
+// is not an error.
 func (c *Claims) Release(owner string) error {
 	unlock, err := c.lock()
 	if err != nil {

@@ -120,7 +120,7 @@ type HealthCheck struct {
 	Interval          int    `json:"interval,omitempty"`
 }
 
-// Sidecar is a further process beside processes of some types.
+// Sidecar is a further process besides processes of some types.
 type Sidecar struct {
 	GUID         string   `json:"guid"`
 	Name         string   `json:"name"`

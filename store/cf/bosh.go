@@ -60,7 +60,7 @@ const (
 	BOSHPostStop  BOSHPhase = "post-stop"
 )
 
-// BOSHGoal is what is to become of an instance.
+// BOSHGoal is the desired state of an instance.
 type BOSHGoal string
 
 // The goals of an instance.
@@ -83,7 +83,7 @@ type BOSHInstance struct {
 	Phase          BOSHPhase
 	Since          time.Time // of the phase
 	// Digest names the BOSHSpec that it runs, or ran last; "" before its first
-	// start. Next names the one that it is to run.
+	// start. Next names the desired one.
 	Digest, Next string
 	// Renew counts when it was asked to be restarted; Renewed is the count that it
 	// was started with.
@@ -92,7 +92,7 @@ type BOSHInstance struct {
 	// is being changed, Canary that it is among the first.
 	TaskGUID       string
 	Chosen, Canary bool
-	Failure        string // why it did not get where it was to go
+	Failure        string // why it did not reach its goal
 }
 
 // UpToDate reports whether an instance has reached its goal.
@@ -138,7 +138,7 @@ type BOSHCall struct {
 	EndedAt      time.Time
 }
 
-// Phases of calls that are no phases of an instance.
+// Phases of calls that are not phases of an instance.
 const (
 	BOSHPostDeploy BOSHPhase = "post-deploy"
 	BOSHErrand     BOSHPhase = "errand"

@@ -85,7 +85,7 @@ func (d *Deployment) Become(s DeploymentState, reason string, now time.Time) {
 	d.State, d.StatusValue, d.StatusReason = s, value, reason
 }
 
-// Progresses tells whether the deployment keeps an app's web processes from
+// Progresses reports whether the deployment keeps an app's web processes from
 // being changed.
 func (d *Deployment) Progresses() bool {
 	return d.State == Deploying || d.State == Prepaused || d.State == Paused

@@ -22,7 +22,7 @@ type Space struct {
 	QuotaGUID   string // its own quota, of its org; "" for none
 }
 
-// OrgQuota limits what an org may use; nil is no limit.
+// OrgQuota limits what an org may use; nil means no limit.
 type OrgQuota struct {
 	Resource
 	Name   string
@@ -38,7 +38,7 @@ type SpaceQuota struct {
 	Limits  QuotaLimits // without TotalDomains: domains are the org's
 }
 
-// QuotaLimits are the limits of a quota; nil is no limit.
+// QuotaLimits are the limits of a quota; nil means no limit.
 type QuotaLimits struct {
 	TotalMemoryMB           *int `json:"total_memory_in_mb"`
 	InstanceMemoryMB        *int `json:"per_process_memory_in_mb"`

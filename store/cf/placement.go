@@ -39,7 +39,7 @@ type Placement struct {
 	Others   []string `json:"others,omitempty"`  // names of the other segments
 }
 
-// Same tells whether a start with q would ask for the same cells as p. Segments
+// Same reports whether a start with q would ask for the same cells as p. Segments
 // that came since do not count.
 func (p Placement) Same(q Placement) bool {
 	return p.Segment == q.Segment && slices.Equal(p.Require, q.Require) && slices.Equal(p.Disallow, q.Disallow)

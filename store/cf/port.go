@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// PortRanges are the ports of a router group; none is no group.
+// PortRanges are the ports of a router group; none means no group.
 type PortRanges []PortRange
 
 // PortRange is the ports from First to Last, both included.
@@ -56,7 +56,7 @@ func (r PortRanges) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Contain tells whether a port is one of them.
+// Contain reports whether a port is one of them.
 func (r PortRanges) Contain(port int) bool {
 	return slices.ContainsFunc(r, func(x PortRange) bool { return x.First <= port && port <= x.Last })
 }

@@ -33,7 +33,7 @@ const (
 	DefaultTCPGUID = "7d2c3a1e-5f0b-4e7a-9c31-0d6b1a5e2f48"
 )
 
-// TCP tells whether the domain's routes are TCP.
+// TCP reports whether the domain's routes are TCP.
 func (d *Domain) TCP() bool { return d.RouterGroupGUID != "" }
 
 // Protocol of the domain's routes, as the API has it.

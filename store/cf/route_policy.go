@@ -18,7 +18,7 @@ type RoutePolicy struct {
 
 var sourcePattern = regexp.MustCompile(`^(cf:(app|space|org):[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|cf:any)$`)
 
-// IsSource tells whether a text is a source in Cloud Controller's form.
+// IsSource reports whether a text is a source in Cloud Controller's form.
 func IsSource(text string) bool { return sourcePattern.MatchString(text) }
 
 // SourceGUID is the GUID in the source where it is of a kind ("app", "space",

@@ -22,7 +22,7 @@ type ServiceBroker struct {
 	State     BrokerState
 }
 
-// Busy tells whether the broker's catalog is being read: its registration may
+// Busy reports whether the broker's catalog is being read: its registration may
 // not be changed meanwhile.
 func (b *ServiceBroker) Busy() bool { return b.State == BrokerSynchronizing }
 

@@ -61,7 +61,7 @@ type LastOperation struct {
 	UpdatedAt       time.Time `json:"updated_at"`
 }
 
-// Is tells whether the operation is of a type and in one of the states.
+// Is reports whether the operation is of a type and in one of the states.
 func (o LastOperation) Is(kind string, states ...string) bool {
 	for _, s := range states {
 		if o.Type == kind && o.State == s {
@@ -71,7 +71,7 @@ func (o LastOperation) Is(kind string, states ...string) bool {
 	return false
 }
 
-// InProgress tells whether the operation has neither succeeded nor failed.
+// InProgress reports whether the operation has neither succeeded nor failed.
 func (o LastOperation) InProgress() bool { return o.State == OpInitial || o.State == OpInProgress }
 
 // Begin is a new operation that begins at a time.

@@ -28,7 +28,7 @@ const (
 	RequiresVolumes     = "volume_mount"
 )
 
-// Needs tells whether the offering requires leave for a thing.
+// Needs reports whether the offering requires leave for a thing.
 func (o *ServiceOffering) Needs(thing string) bool {
 	for _, r := range o.Requires {
 		if r == thing {
@@ -38,7 +38,7 @@ func (o *ServiceOffering) Needs(thing string) bool {
 	return false
 }
 
-// Shareable tells whether instances may be shared with other spaces.
+// Shareable reports whether instances may be shared with other spaces.
 func (o *ServiceOffering) Shareable() bool {
 	var m struct {
 		Shareable any `json:"shareable"`
@@ -51,7 +51,7 @@ func (o *ServiceOffering) DocumentationURL() string {
 	var m struct {
 		URL any `json:"documentationUrl"`
 	}
-	_ = json.Unmarshal(o.BrokerMetadata, &m) // what is no object names none
+	_ = json.Unmarshal(o.BrokerMetadata, &m) // what is not an object names none
 	url, _ := m.URL.(string)
 	return url
 }

@@ -33,11 +33,11 @@ type PlanSchemas struct {
 	CreateInstance, UpdateInstance, CreateBinding json.RawMessage
 }
 
-// MayBind tells whether instances of the plan, which is of the offering, can be
+// MayBind reports whether instances of the plan, which is of the offering, can be
 // bound.
 func (p *ServicePlan) MayBind(o *ServiceOffering) bool { return orBool(p.Bindable, o.Bindable) }
 
-// MayChange tells whether instances of the plan, which is of the offering, can
+// MayChange reports whether instances of the plan, which is of the offering, can
 // change to another plan.
 func (p *ServicePlan) MayChange(o *ServiceOffering) bool {
 	return orBool(p.PlanUpdateable, o.PlanUpdateable)

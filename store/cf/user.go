@@ -32,7 +32,7 @@ const (
 // RoleTypes are all of them.
 var RoleTypes = []RoleType{OrgUser, OrgManager, OrgAuditor, OrgBillingManager, SpaceDeveloper, SpaceManager, SpaceAuditor, SpaceSupporter}
 
-// OfOrg tells whether the role is one in an org rather than in a space.
+// OfOrg reports whether the role is one in an org rather than in a space.
 func (t RoleType) OfOrg() bool {
 	switch t {
 	case OrgUser, OrgManager, OrgAuditor, OrgBillingManager:
@@ -41,7 +41,7 @@ func (t RoleType) OfOrg() bool {
 	return false
 }
 
-// Valid tells whether there is such a role.
+// Valid reports whether there is such a role.
 func (t RoleType) Valid() bool {
 	switch t {
 	case SpaceDeveloper, SpaceManager, SpaceAuditor, SpaceSupporter:

@@ -170,7 +170,7 @@ func programChecks(t *testing.T, s Subject) {
 	}
 }
 
-// neverHealthy has a program that fails for liveness end the container.
+// neverHealthy checks that failing liveness ends the container.
 func neverHealthy(t *testing.T, s Subject) {
 	spec := s.Instance("ill", "sleep", "1h")
 	spec.StartTimeout = time.Second

@@ -33,7 +33,7 @@ type Request struct {
 	// has a new one.
 	Rootfs, UserNS, NetNS string
 	// Cgroup is the directory of the container's cgroup on v2, where the container has a
-	// cgroup namespace of its own.
+	// separate cgroup namespace.
 	Cgroup   string
 	Hostname string
 	// OOMScore is the oom_score_adj of the container's processes.

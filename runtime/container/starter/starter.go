@@ -32,7 +32,7 @@ type Request struct {
 	// libcontainer needs to know about the container.
 	States, ID string
 	// First makes the container with the process as its first one. Otherwise the
-	// container runs, and the process is started beside the others.
+	// container runs, and the process is started next to the others.
 	First bool
 	// Stdio selects which of standard input, output and error are inherited;
 	// the others are /dev/null.

@@ -82,7 +82,7 @@ func makePipe() error {
 	return nil
 }
 
-// queueSignal has a signal wait that this process blocks.
+// queueSignal queues a signal that this process blocks.
 func queueSignal() error {
 	const signal = 40 // a real-time one, which queues
 	mask := [1]uint64{1 << (signal - 1)}
