@@ -14,8 +14,8 @@ import (
 	"cupola/server/kube/podcell"
 )
 
-// Checkup checks the machine for a daemon of this configuration. It needs no
-// data directory, and of what it tries nothing stays.
+// Checkup checks the machine for a daemon with this configuration. It needs no data
+// directory and leaves nothing behind.
 func Checkup(ctx context.Context, c config.Config) []doctor.Result {
 	if err := c.Validate(); err != nil {
 		return []doctor.Result{{Name: "flags", Level: doctor.Fail, Detail: err.Error(), Fix: "cupola serve --help"}}

@@ -30,7 +30,7 @@ type daemon struct {
 	loops    *loops.Loops
 	faces    *faces.Faces
 	alerts   *alerts.Loop
-	started  *config.Config // as it was read
+	started  *config.Config // as read at the start
 
 	operations *admin.Daemon
 }
@@ -63,10 +63,10 @@ func open(ctx context.Context, c config.Config) (*daemon, error) {
 	return d, nil
 }
 
-// undo removes the mounts, addresses and rules that an open which failed has made. The daemon was closed.
+// undo removes the mounts, addresses and rules that a failed open has made. The daemon is closed.
 func (d *daemon) undo(ctx context.Context) {
 	if d.executor.Store == nil || d.None {
-		return // it had not come so far
+		return // open failed earlier
 	}
 	if err := d.executor.Undo(ctx); err != nil {
 		d.Log.WarnContext(ctx, "what a start that failed had made is left", "err", err, "remedy", "sudo cupola cleanup --data-dir "+d.DataDir)
@@ -110,7 +110,7 @@ func (d *daemon) openControl(ctx context.Context) error {
 	return d.faces.OpenAPI(ctx, d.loops)
 }
 
-// openAlerts opens the loop that tells the owner what is wrong.
+// openAlerts opens the loop that sends alerts.
 func (d *daemon) openAlerts(context.Context) error {
 	x := d.executor
 	d.alerts = alerts.New(alerts.Config{Domain: d.Domain, Console: d.ConsoleURL(), Command: d.AlertCommand, StatusFile: x.Dir.Path(alerts.StatusName), Log: d.Log,
@@ -121,7 +121,7 @@ func (d *daemon) openAlerts(context.Context) error {
 	return nil
 }
 
-// failingBackups are the addresses at which the last backup failed.
+// failingBackups lists the addresses at which the last backup failed.
 func (d *daemon) failingBackups() (all []alerts.BackupFailure) {
 	for _, s := range d.operations.Offsite.Keeper().Failing() {
 		all = append(all, alerts.BackupFailure{To: s.To, Tried: s.Tried, Made: s.IsMade(), Error: s.Error})
@@ -129,7 +129,7 @@ func (d *daemon) failingBackups() (all []alerts.BackupFailure) {
 	return all
 }
 
-// backupLags are how far the addresses are behind with what changed since their last backup.
+// backupLags returns how far the backups at each address lag behind.
 func (d *daemon) backupLags() (all []alerts.BackupLag) {
 	for _, l := range d.operations.Offsite.Keeper().Lags() {
 		all = append(all, alerts.BackupLag{To: l.To, Seconds: l.Seconds, Due: l.Due, Reaches: l.Reach.To, Error: l.Reach.Error})
@@ -137,7 +137,7 @@ func (d *daemon) backupLags() (all []alerts.BackupLag) {
 	return all
 }
 
-// admin is what operators' commands need. said are the last lines of the log.
+// admin holds the parts that operators' commands need. said are the last lines of the log.
 func (d *daemon) admin(said *support.Log) *admin.Daemon {
 	x := d.executor
 	a := &admin.Daemon{Dir: x.Dir, Store: x.Store, Blobs: x.Blobs, Volumes: x.Volumes, Stacks: x.Stacks, Keys: d.faces.UAA.Keys, Cell: x.Cell, Cells: x.CellUse, Network: x.Network, Invite: d.faces.Invite, Offer: d.loops.DataBroker.Offer, Log: d.Log}

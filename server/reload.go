@@ -25,7 +25,7 @@ func (d *daemon) reloads(ctx context.Context) error {
 	}
 }
 
-// reload takes over what may change while the daemon runs, or nothing after an error.
+// reload applies the settings that may change while the daemon runs, or none after an error.
 func (d *daemon) reload(ctx context.Context) error {
 	next, err := d.Reread()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"cupola/store"
 )
 
-// Ready tells of a daemon that serves.
+// Ready describes a daemon that serves.
 type Ready struct {
 	HTTP, HTTPS   string // URLs; "" where there is no listener
 	SSH           string // host:port; "" where there is no listener
@@ -72,18 +72,18 @@ func Run(ctx context.Context, c config.Config, ready func(Ready)) error {
 // is what stop ends.
 func (d *daemon) serve(ctx, live context.Context, stop, ready func()) error {
 	group, live := fault.NewGroup(live)
-	// A part that fails ends them all, also those that listen until ctx ends.
+	// A part that fails stops all, even those that listen until ctx ends.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(live, cancel)()
-	// What ran before is led to at once: requests wait in the listeners.
+	// Apps that still run get requests at once: these wait in the listeners.
 	if err := d.loops.Ingress.Set(live); err != nil {
 		return fmt.Errorf("set the routes: %w", err)
 	}
 	if err := d.loops.Sleep.Set(live); err != nil {
 		return fmt.Errorf("find the apps that sleep: %w", err)
 	}
-	// And what ran before is adopted with the reach that it has by now.
+	// Running containers are adopted with their current reach.
 	if err := d.loops.Reach.Set(live); err != nil {
 		d.Log.ErrorContext(live, "reach of containers not updated", "err", err)
 	}
@@ -116,8 +116,8 @@ func (d *daemon) serve(ctx, live context.Context, stop, ready func()) error {
 	return err
 }
 
-// start starts the parts, which run until live ends. What takes connections takes
-// none after ctx. listening is called when operators' commands can reach the daemon.
+// start starts the parts, which run until live ends. Listeners accept no connections after
+// ctx. listening is called when operators' commands can reach the daemon.
 func (d *daemon) start(ctx, live context.Context, group *fault.Group, listening func()) {
 	d.faces.Start(ctx, live, group)
 	d.executor.Start(live, group)
@@ -133,7 +133,7 @@ func (d *daemon) start(ctx, live context.Context, group *fault.Group, listening 
 	group.Go(fault.Loop(live, "systemd", func(ctx context.Context) error { return d.Manager.KeepAlive(ctx, d.alive) }))
 }
 
-// awaitBalancers serves on for a while with a health that sends load balancers elsewhere.
+// awaitBalancers keeps serving for a while as unhealthy, so that load balancers stop sending requests.
 func (d *daemon) awaitBalancers(live context.Context) {
 	d.faces.Health.Drain()
 	d.tell(systemd.Stopping)
@@ -143,8 +143,7 @@ func (d *daemon) awaitBalancers(live context.Context) {
 	}
 }
 
-// alive reports whether the daemon still works: whether it can begin to read and to
-// write rows. A full disk does not count: another daemon would have no more room.
+// alive reports whether the daemon can still begin to read and write rows. A full disk does not count: another daemon would have no more room.
 func (d *daemon) alive(ctx context.Context) error {
 	nothing := func(*store.Tx) error { return nil }
 	return errors.Join(d.executor.Store.Read(ctx, nothing), d.executor.Store.Write(ctx, nothing))
@@ -179,9 +178,9 @@ func (d *daemon) announce(ready func(Ready)) {
 	ready(r)
 }
 
-// tell says a state to the service manager.
+// tell reports a state to the service manager.
 func (d *daemon) tell(state string) {
 	if err := d.Manager.Notify(state); err != nil {
-		d.Log.Warn("service manager was not told", "state", state, "err", err)
+		d.Log.Warn("service manager was not notified", "state", state, "err", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 type domainCertificateCmd struct {
-	Set    certificateSetCmd    `cmd:"" help:"Give a domain a certificate of its own."`
+	Set    certificateSetCmd    `cmd:"" help:"Give a domain its own certificate."`
 	Show   certificateShowCmd   `cmd:"" help:"Show the certificate that a domain was given."`
 	Delete certificateDeleteCmd `cmd:"" aliases:"rm" help:"Delete the certificate of a domain; the router shows one of the daemon's CA, or of --acme, again."`
 }

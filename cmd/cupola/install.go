@@ -120,7 +120,7 @@ func newInstallation(root string) (*installation, error) {
 	return &installation{root: root, self: self}, err
 }
 
-// packaged tells whether the program that runs belongs to a package.
+// packaged reports whether the program that runs belongs to a package.
 func (i *installation) packaged() bool { return i.root == "" && i.self == packagedBinary }
 
 // binary is what the service runs.
@@ -217,7 +217,7 @@ func (i *installation) remove(name string) error {
 	return nil
 }
 
-// start has systemd take what was written, and the service run it.
+// start makes systemd load what was written, and starts the service.
 func (i *installation) start(ctx context.Context, s systemd.Service) error {
 	sockets := make([]string, 0, len(s.Sockets))
 	for _, k := range s.Sockets {
@@ -236,7 +236,7 @@ func (i *installation) start(ctx context.Context, s systemd.Service) error {
 	return errors.Join(systemctl(ctx, "enable", systemd.ServiceUnit), systemctl(ctx, verb, systemd.ServiceUnit))
 }
 
-// systemdRuns tells whether this machine was booted with systemd: sd_booted(3).
+// systemdRuns reports whether this machine was booted with systemd: sd_booted(3).
 func systemdRuns() bool {
 	_, err := os.Lstat("/run/systemd/system")
 	return err == nil

@@ -30,7 +30,7 @@ type Reference struct {
 	Name       string // of a preloaded stack; of an OCI layout its directory, absolute
 	Host       string // of an image: its registry with the port, in lower case; Docker Hub is docker.io
 	Repository string // of an image: with the namespace, such as library/busybox
-	Tag        string // of an image: "" only besides a Digest
+	Tag        string // of an image: "" only with a Digest
 	Digest     string // of an image: sha256:… or "", which Tag then decides
 }
 

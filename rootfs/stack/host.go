@@ -22,7 +22,7 @@ var hostDirs = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 // hostEtc are the files below /etc that programs in /usr cannot do without. Not /etc/ssl as a whole: it holds private/.
 var hostEtc = []string{"etc/alternatives", "etc/ld.so.cache", "etc/java-*-openjdk"}
 
-// hostTrust is what programs read besides where Fedora, RHEL and Arch keep CA certificates, a JVM's
+// hostTrust is what programs read besides the places where Fedora, RHEL and Arch keep CA certificates: a JVM's
 // configuration and which ciphers are allowed. Not /etc/pki as a whole: it holds private/, too.
 var hostTrust = []string{"etc/pki/tls/certs", "etc/pki/ca-trust/extracted", "etc/pki/java", "etc/ca-certificates/extracted", "etc/crypto-policies", "etc/java"}
 

@@ -74,7 +74,7 @@ func NewPaced(slots, each int) *Queue {
 }
 
 // Acquire waits for a slot. The error is the cause of ctx's end, and then there
-// is not a slot.
+// is no slot.
 func (q *Queue) Acquire(ctx context.Context, user string) (*Slot, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

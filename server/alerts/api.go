@@ -136,7 +136,7 @@ func (l *Loop) list(r *http.Request) (any, error) {
 	return all, err
 }
 
-// byUrgency has what fires first, and the worst of that.
+// byUrgency sorts firing alerts first, the most severe of them at the top.
 func byUrgency(a, b *cf.Alert) int {
 	rank := func(a *cf.Alert) int {
 		n := slices.Index([]cf.AlertSeverity{cf.AlertCritical, cf.AlertWarning, cf.AlertInfo}, a.Severity)

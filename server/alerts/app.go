@@ -15,7 +15,7 @@ import (
 	"cupola/store/cf"
 )
 
-// maxOfSpace is how many processes of a space have separate alerts of one rule: whoever
+// maxOfSpace is how many processes of a space have separate alerts of one rule: a user who
 // breaks a thousand apps does not bury what others have to know.
 const maxOfSpace = 20
 
@@ -93,7 +93,7 @@ func sort(rows []*lrp.Actual, rules map[string]Rule, now time.Time) (all []*trou
 type processName struct {
 	name, space string
 	app         store.AppName
-	process     *cf.Process // nil: it is no app's
+	process     *cf.Process // nil: it is not an app's
 }
 
 // describe makes findings, of each rule and space at most so many.

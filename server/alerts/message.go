@@ -135,7 +135,7 @@ func (m message) body(form string) (body []byte, taken int, err error) {
 	var v any
 	switch form {
 	case FormSlack:
-		escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace // nobody is mentioned
+		escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace // mentions no user
 		text, n := m.text(func(s string) string { return "*" + strings.ReplaceAll(s, "*", "·") + "*" }, escape, maxSlack)
 		v, taken = map[string]any{"text": text}, n
 	case FormDiscord:

@@ -30,11 +30,11 @@ type World struct {
 	Silences []*cf.AlertSilence
 }
 
-// Step is one decision: an alert as it is to be, and what the targets are told.
+// Step is one decision: the alert's new row, and the event that its targets get.
 type Step struct {
 	Alert cf.Alert
 	Drop  bool   // a pending alert that is over without having fired
-	Event string // "": nothing is told
+	Event string // "": no event
 }
 
 // The pauses between repetitions: twice as long each time.
@@ -99,7 +99,7 @@ func (w World) seen(r Rule, was *cf.Alert, f Finding) (s Step, changed bool) {
 	return s, was == nil || *a != *was
 }
 
-// announce marks a firing alert as told to the targets, for the first time or again.
+// announce marks a firing alert as sent to the targets, for the first time or again.
 func (w World) announce(r Rule, a *cf.Alert) (event string) {
 	switch {
 	case !a.Announced:

@@ -223,7 +223,7 @@ func (c *call) diffLatest(kind, name, text string) (*answer, error) {
 	return ok(doc{"diff": lines, "from": doc{"id": id}})
 }
 
-// Cloud-configs and runtime-configs have endpoints of their own, from before there were
+// Cloud-configs and runtime-configs have separate endpoints, from before there were
 // configs.
 
 // configName is the one of the query.

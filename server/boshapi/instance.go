@@ -177,7 +177,7 @@ func jobState(o director.Observed) string {
 	return o.State
 }
 
-// stateOf is the director's word for how an instance is to be.
+// stateOf is the director's word for an instance's desired state.
 func stateOf(o director.Observed) string {
 	if o.Goal == cf.BOSHHalted {
 		return "stopped"

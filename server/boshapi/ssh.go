@@ -126,7 +126,7 @@ func (c *call) setUpSSH(d *cf.BOSHDeployment, req *sshRequest, instances []direc
 	return c.recordSSH(d, req, instances, hosts)
 }
 
-// gatewayHost is the SSH server as a URL, since the CLI knows no port beside the host. It is
+// gatewayHost is the SSH server as a URL, since the CLI knows no port besides the host. It is
 // reached at the host that the client used for this API.
 func (c *call) gatewayHost() string {
 	_, port, _ := net.SplitHostPort(c.SSH.Address)
@@ -137,7 +137,7 @@ func (c *call) gatewayHost() string {
 	return "ssh://" + net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
 
-// cleanUpSSH has keys accepted no more.
+// cleanUpSSH revokes keys.
 func (c *call) cleanUpSSH(d *cf.BOSHDeployment, req *sshRequest, instances []director.Observed) (*answer, error) {
 	users, err := regexp.Compile(req.Params.UserRegex)
 	if err != nil || req.Params.UserRegex == "" {

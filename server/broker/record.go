@@ -110,7 +110,7 @@ func (l *Loop) recordPoll(tx *store.Tx, s *step, a answer) error {
 	}
 	switch {
 	case a.err != nil:
-		l.Log.Info("last operation was not told", "job_guid", s.op.JobGUID, "err", a.err)
+		l.Log.Info("last operation is unknown", "job_guid", s.op.JobGUID, "err", a.err)
 		return l.later(tx, s, 0)
 	case state == osb.Succeeded:
 		return l.succeed(tx, s, a)

@@ -115,7 +115,7 @@ func (u *updateBroker) load(tx *store.Tx, s *step) (err error) {
 	return nil
 }
 
-// onlyRenames tells whether nothing of the update concerns the catalog.
+// onlyRenames reports whether nothing of the update concerns the catalog.
 func (u *updateBroker) onlyRenames() bool {
 	return u.update.URL == nil && u.update.Username == nil && u.update.Password == nil
 }

@@ -80,7 +80,7 @@ type step struct {
 // asks reports whether the broker must be asked.
 func (s *step) asks() bool { return !s.done && s.cancelled == nil }
 
-// taskOf is what a job asks for; nil for a job that is no broker's.
+// taskOf is what a job asks for; nil for a job that is not a broker's.
 func taskOf(j *cf.Job) task {
 	switch j.Operation {
 	case cf.JobSyncBroker:

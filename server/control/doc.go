@@ -6,6 +6,6 @@
 // all other faces call the same ones.
 //
 // Imports point one way: access, audit ← control ← change, quota ← services ←
-// apps, routes ← cronjobs ← manifests; orgs stands beside apps; deletion and then jobs know them all.
+// apps, routes ← cronjobs ← manifests; orgs and apps do not know each other; deletion and then jobs know them all.
 // server/layers_test.go holds them to it.
 package control

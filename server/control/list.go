@@ -6,7 +6,7 @@ import (
 	"cupola/runtime/guid"
 )
 
-// NewGUID is a GUID for a new thing.
+// NewGUID returns a new GUID.
 func NewGUID() string { return guid.New() }
 
 // GUIDs are those that the rows have, or name.

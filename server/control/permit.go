@@ -9,14 +9,14 @@ import (
 	"cupola/store/cf"
 )
 
-// Permit checks the rule at a place, and that its org is not suspended. One who
-// may not even see the place should have got a 404 before.
+// Permit checks the rule at a place, and that its org is not suspended. An actor who
+// cannot see the place should have got a 404 before.
 func (c *Session) Permit(p authz.Place) error {
 	c.Checked = true
 	return access.Check(c.Tx, c.Actor, c.Rule, p, c.Writes)
 }
 
-// PermitAdmin is Permit for what is in no org.
+// PermitAdmin is Permit for resources outside of orgs.
 func (c *Session) PermitAdmin() error { return c.Permit(authz.Place{}) }
 
 // Find is the row with a GUID, if the actor sees it and satisfies the rule at its
@@ -38,7 +38,7 @@ func (c *Session) InSpace(guid string) (*cf.Space, error) {
 	return space, c.Permit(access.At(space))
 }
 
-// PlaceOf is the place of what belongs to an app.
+// PlaceOf is the place of resources of an app.
 func (c *Session) PlaceOf(app *cf.App) (authz.Place, error) {
 	space, err := store.Spaces.Get(c.Tx, app.SpaceGUID)
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *Session) MaySeeSecrets(space *cf.Space) bool {
 	return c.Actor.May(authz.SecretReader, access.At(space))
 }
 
-// ShareTargets are spaces to share a thing with, in all of which the actor must
-// be able to write. end ends the sentence that says so of the thing.
+// ShareTargets returns the spaces to share a resource with. The actor must be able to write
+// in all of them. end is the end of the error's sentence.
 func (c *Session) ShareTargets(thing string, guids []string, end string) (spaces []*cf.Space, err error) {
 	var unseen, unwritable []string
 	for _, guid := range guids {

@@ -9,11 +9,11 @@ import (
 	"cupola/store/cf"
 )
 
-// Platform is what the verbs need of the daemon around them.
+// Platform is what the verbs need from the daemon.
 type Platform struct {
 	URL string // of the API, in the environment of apps
 
-	// Note says in an app's log what was done to it.
+	// Note writes to an app's log what was done to the app.
 	Note func(appGUID, text string)
 	// Cells are the cells of this machine, with their use.
 	Cells func() []lrp.CellUse
@@ -29,7 +29,7 @@ type Platform struct {
 	// BindingsPerInstance bounds how many bindings an app can have to one
 	// service instance at a time; 0: 5.
 	BindingsPerInstance func() int
-	// MountsFor tells whether the volumes of a broker can be mounted here; nil:
+	// MountsFor reports whether the volumes of a broker can be mounted here; nil:
 	// those of none can.
 	MountsFor func(brokerGUID string) bool
 
@@ -42,7 +42,7 @@ type Platform struct {
 
 // Stacks are the root filesystems behind the stacks, by name.
 type Stacks interface {
-	// Users lists who needs one beside apps.
+	// Users lists who needs one besides apps.
 	Users(tx *store.Tx, name string) ([]string, error)
 	// Remove removes a stack that is not in use, if it exists. It is called in a
 	// transaction.

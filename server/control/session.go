@@ -13,18 +13,18 @@ import (
 	"cupola/store/cf"
 )
 
-// Session is what one actor does in one transaction.
+// Session is one actor in one transaction.
 type Session struct {
 	Tx       *store.Tx
 	Actor    *authz.Actor
 	Scopes   []string     // of the actor's token
-	Scope    *store.Scope // what the actor sees; nil is everything
-	Rule     authz.Rule   // who may do what is done
+	Scope    *store.Scope // what the actor sees; nil means everything
+	Rule     authz.Rule   // of the verb: who may do it
 	Writes   bool         // it may change something: in a suspended org, admins only
 	Checked  bool         // the rule was checked
 	Silent   bool         // no audit event is written
 	Platform *Platform
-	Warnings []string   // for the one who asked
+	Warnings []string   // for the client
 	Asked    audit.Data // the request, as audit events show it; nil for none
 	Manifest bool       // a manifest triggers what is done
 	After    []func()   // run once the transaction is committed
@@ -35,7 +35,7 @@ type Session struct {
 	heldFrom int64 // statements of Tx when a removal in parts began
 }
 
-// Awaited is a binding that a broker has to make before what was asked for is
+// Awaited is a binding that a broker must make before the job is
 // done.
 type Awaited struct {
 	Binding, App, Service string // a GUID, and two names
@@ -58,7 +58,7 @@ func InSession(ctx context.Context, s *store.Store, p *Platform, f func(*Session
 	return nil
 }
 
-// Act makes a user or client the session's actor, with the roles of now.
+// Act makes a user or client the session's actor, with its current roles.
 func (c *Session) Act(who cf.Actor, scopes []string) (err error) {
 	if c.Actor, err = access.Actor(c.Tx, who, scopes); err != nil {
 		return err
@@ -97,7 +97,7 @@ func Audited(body []byte) audit.Data {
 }
 
 // Request is data of an audit event with the request that asked for what is done;
-// more are pairs of a name and a value beside it.
+// more are pairs of a name and a value besides it.
 func (c *Session) Request(asked audit.Data, more ...any) audit.Data {
 	if asked == nil {
 		asked = audit.Data{}
@@ -118,7 +118,7 @@ func (c *Session) Triggered(data audit.Data) audit.Data {
 	return data
 }
 
-// Warn adds a warning for the one who asked, which the CLI prints.
+// Warn adds a warning for the client, which the CLI prints.
 func (c *Session) Warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 }
@@ -126,7 +126,7 @@ func (c *Session) Warn(format string, args ...any) {
 // Then runs f after the transaction is committed.
 func (c *Session) Then(f func()) { c.After = append(c.After, f) }
 
-// Note writes to the app's log what was done, once it is.
+// Note writes to the app's log what was done, after the commit.
 func (c *Session) Note(app *cf.App, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	c.Then(func() { c.Platform.Note(app.GUID, text) })

@@ -30,7 +30,7 @@ func FirstInstances(d *cf.Deployment) int {
 }
 
 // canaryStep is the current step of a canary deployment. Without weights there
-// is one step, of one instance beside all that were there.
+// is one step, of one instance besides all that were there.
 func canaryStep(d *cf.Deployment) share {
 	if len(d.Options.Weights) == 0 {
 		return share{1, d.OriginalInstances}

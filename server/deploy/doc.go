@@ -1,5 +1,4 @@
-// Package deploy moves deployments on. world.step decides and is pure; Loop reads the
-// rows, has step decide, and writes what it decided in one transaction, so that
-// a daemon that is killed at any moment leaves a deployment that the next one
-// goes on with. The rules are those of Cloud Controller's DeploymentUpdater.
+// Package deploy advances deployments. world.step decides and is pure; Loop reads the
+// rows, calls step, and writes its changes in one transaction, so that the next daemon
+// continues a deployment after a kill at any moment. The rules are those of Cloud Controller's DeploymentUpdater.
 package deploy

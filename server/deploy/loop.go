@@ -11,7 +11,7 @@ import (
 	"cupola/store/cf"
 )
 
-// Config is what a Loop is made of.
+// Config configures a Loop.
 type Config struct {
 	Store *store.Store
 	// Within makes a change in a space, or says which quota it breaks: that is
@@ -20,19 +20,19 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Loop moves the deployments on.
+// Loop advances deployments.
 type Loop struct{ Config }
 
 // New makes a Loop.
 func New(c Config) *Loop { return &Loop{c} }
 
-// Run moves deployments on until ctx ends.
+// Run advances deployments until ctx ends.
 func (l *Loop) Run(ctx context.Context) error {
 	ctx = store.As(ctx, "deployments")
 	return store.Derive(ctx, l.Store, store.Derivation[due]{Name: "deployments", Read: look, Use: store.Always(l.move), Tick: healthyInterval, Log: l.Log})
 }
 
-// due are the deployments that have something to do.
+// due are the deployments with a step to make.
 type due struct {
 	guids []string
 	fault error // of others, which could not be looked at
@@ -62,7 +62,7 @@ func (l *Loop) move(ctx context.Context, d due) error {
 	return d.fault
 }
 
-// step makes a step of a deployment as its rows are by now.
+// step makes one step of a deployment from its current rows.
 func (l *Loop) step(ctx context.Context, guid string) error {
 	err := l.Store.Write(ctx, func(tx *store.Tx) error {
 		w, c, err := decide(tx, guid)
@@ -81,7 +81,7 @@ func (l *Loop) step(ctx context.Context, guid string) error {
 	return err
 }
 
-// decide loads a deployment and has step decide. One that is gone or done needs
+// decide loads a deployment and calls step. A deployment that is gone or done needs
 // no change.
 func decide(tx *store.Tx, guid string) (world, change, error) {
 	d, err := store.Deployments.Get(tx, guid)
@@ -98,7 +98,7 @@ func decide(tx *store.Tx, guid string) (world, change, error) {
 	return w, w.step(), nil
 }
 
-// blame writes down why a deployment does not get on.
+// blame records why a deployment does not advance.
 func (l *Loop) blame(ctx context.Context, guid, why string) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		d, err := store.Deployments.Get(tx, guid)
@@ -150,7 +150,7 @@ func load(tx *store.Tx, d *cf.Deployment) (world, error) {
 	return w, w.loadPast(tx)
 }
 
-// loadPast reads what came before a deployment, and what it is to end with.
+// loadPast reads what came before a deployment, and its target.
 func (w *world) loadPast(tx *store.Tx) error {
 	past, err := store.Deployments.Where(tx, map[string][]string{"app_guids": {w.App.GUID}, "status_reasons": {cf.Superseded}})
 	for _, d := range past {

@@ -70,7 +70,7 @@ func (s *step) touch(guid string) {
 	}
 }
 
-// resize gives the web process i another number of instances.
+// resize changes the number of instances of web process i.
 func (s *step) resize(i, n int) {
 	p := &s.Web[i]
 	if p.Instances == n {
@@ -172,8 +172,8 @@ func (s *step) oldest() (order []int) {
 	return order
 }
 
-// finalize leaves the new web process alone, and restarts the others with what
-// was deployed.
+// finalize keeps the new web process, and restarts the other processes with the
+// deployed droplet.
 func (s *step) finalize() {
 	for i := range s.Web {
 		if i != s.new {
@@ -229,7 +229,7 @@ func (w webProcess) mayBecomeRoutable() bool {
 	return hopeless < w.Instances
 }
 
-// runs tells whether an instance runs, routable or not.
+// runs reports whether an instance runs, routable or not.
 func (w webProcess) runs() bool {
 	return slices.ContainsFunc(w.Actuals, func(a *lrp.Actual) bool {
 		return a.State == lrp.Running && !a.Stopping && a.Index < w.Instances

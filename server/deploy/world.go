@@ -8,7 +8,7 @@ import (
 	"cupola/store/cf"
 )
 
-// world is all that a step depends on.
+// world is the input of a step.
 type world struct {
 	Now        time.Time
 	App        cf.App
@@ -34,22 +34,22 @@ type change struct {
 	Delete     []string // GUIDs of processes
 }
 
-// empty tells whether there is nothing to write.
+// empty reports whether there is nothing to write.
 func (c change) empty() bool {
 	return c.Deployment == nil && len(c.Update) == 0 && len(c.Delete) == 0
 }
 
-// count is how the instances of a process are.
+// count counts the instances of a process by state.
 type count struct{ starting, routable, unhealthy int }
 
-// routableAt tells whether the instance of an index is.
+// routableAt reports whether the instance of an index is.
 func (w webProcess) routableAt(index int) bool {
 	return slices.ContainsFunc(w.Actuals, func(a *lrp.Actual) bool {
 		return a.Index == index && a.Routable()
 	})
 }
 
-// count tells how the desired instances are, as Cloud Controller's
+// count counts the desired instances by state, as Cloud Controller's
 // InstancesReporter does: one that is not there is DOWN.
 func (w webProcess) count() (n count) {
 	byIndex := map[int]*lrp.Actual{}

@@ -75,7 +75,7 @@ func (m *machine) engine(context.Context) Result {
 	return fine("runc starts containers")
 }
 
-// modules tells of what else has a say about containers.
+// modules lists the security modules that also restrict containers.
 func (m *machine) modules(context.Context) Result {
 	switch {
 	case m.read("sys/fs/selinux/enforce") == "1":

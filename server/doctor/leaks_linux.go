@@ -149,7 +149,7 @@ func (s survey) loops() (found []finding, err error) {
 	return found, err
 }
 
-// DrillPrefix begins the names of the directories in which backups are tried, beside the data directory.
+// DrillPrefix begins the names of the directories in which backups are tried, next to the data directory.
 const DrillPrefix = ".cupola-drill-"
 
 // directories finds directories that demos and checks left behind.

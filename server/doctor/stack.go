@@ -20,7 +20,7 @@ type storeFacts struct {
 	stack, stackWhy string
 }
 
-// store opens a temporary store of root file systems beside the data directory,
+// store opens a temporary store of root file systems next to the data directory,
 // and returns its properties.
 func (m *machine) store() (f storeFacts, err error) {
 	err = m.try(func(dir string) error {

@@ -17,7 +17,7 @@ import (
 	"cupola/store/cf"
 )
 
-// Pull takes an image that containers are to run on into the cache.
+// Pull takes an image for containers into the cache.
 func (i Images) Pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.Image, err error) {
 	ref, err := reference.Parse(p.Reference)
 	if err != nil {

@@ -32,7 +32,7 @@ type App struct {
 type AppProcess struct {
 	Type              string
 	Command           string // "" is the image's own, or the launcher's
-	User              string // who it is to run as, where that is not the image's
+	User              string // overrides the image's user
 	Instances         int
 	MemoryMB, DiskMB  int // 0 for no bound
 	Health, Readiness cf.HealthCheck
@@ -233,7 +233,7 @@ func (a *appRendering) containers(p *AppProcess) []any {
 		}
 		names[name] = true
 		if memory -= s.MemoryMB; s.MemoryMB == 0 && p.MemoryMB > 0 {
-			a.r.warn(path, "it has no memory of its own, and containers share none: its container has no limit")
+			a.r.warn(path, "it has no memory limit, and containers share none: its container has no limit")
 		}
 		beside = append(beside, without(a.container(name, s.Command, env, s.MemoryMB, 0)))
 		a.r.warn(path, "its container shares the pod's addresses with the process, but no files, and ends apart from it")

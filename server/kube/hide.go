@@ -13,7 +13,7 @@ import (
 // is part of too many others.
 const shortestSecret = 4
 
-// public are the fields of variables that are no secrets.
+// public are the fields of variables that are not secrets.
 var public = []string{"ca", "certificate", "public_key", "public_key_fingerprint"}
 
 // hiding hides secrets in texts.

@@ -38,7 +38,7 @@ type InstanceOptions struct {
 	Image *PackedImage
 	// Stager is where a staging gets what it needs; nil where the cell stages nothing.
 	Stager *Stager
-	// UserNamespaces says that all nodes run pods in user namespaces of their own.
+	// UserNamespaces says that all nodes run pods in separate user namespaces.
 	UserNamespaces bool
 }
 

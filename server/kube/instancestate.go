@@ -152,7 +152,7 @@ type FailedProbe struct {
 	Startup bool   // the process was never well
 }
 
-// FailedProbeOf finds it in the events of a pod that nobody asked to end; they are in order. The kubelet names the probe where it ends one container
+// FailedProbeOf finds it in the events of a pod that was not asked to end; they are in order. The kubelet names the probe where it ends one container
 // of several, and not where it ends the pod: then it is the one that failed last.
 func FailedProbeOf(events []Object) (p FailedProbe) {
 	killed, last := "", ""
@@ -220,7 +220,7 @@ func NodeOf(pod Object) string { return pod.Text("spec", "nodeName") }
 type Room struct {
 	MemoryMB, DiskMB, Pods int
 	CPUs                   float64
-	UserNamespaces         bool // pods may run in some of their own
+	UserNamespaces         bool // pods may have their own
 	Silent                 bool // it does not answer, or says that it is not well
 }
 

@@ -38,7 +38,7 @@ func (r *rendering) labels() doc {
 	return doc{managedBy: "cupola", partOf: r.names.Label(), deploymentKey: r.names.Label()}
 }
 
-// annotations are the deployment's tags, and whence an object is.
+// annotations are the deployment's tags, and the source of an object.
 func (r *rendering) annotations(source string) doc {
 	a := doc{sourceKey: source}
 	for key, value := range r.Tags {

@@ -281,7 +281,7 @@ func TestRefuses(t *testing.T) {
 		old, now, want string
 		Options
 	}{
-		{old: "persistent_disk: 1024", now: "persistent_disk: 1024", Options: Options{StsVersion: 2}, want: `instance group "nats": StatefulSets of another version have volumes of their own: the persistent disk would be left behind`},
+		{old: "persistent_disk: 1024", now: "persistent_disk: 1024", Options: Options{StsVersion: 2}, want: `instance group "nats": StatefulSets of another version have separate volumes: the persistent disk would be left behind`},
 		{old: "internal: 4223", now: "internal: 4222", want: `instance group "nats": jobs "nats" and "nats" both listen at 4222/TCP`},
 		{old: "url: registry.example.com/org/", now: "url: file:///images", want: `instance group "nats": job "nats": its image is /images on this machine, which no cluster can pull; give its release a registry's url`},
 		{old: "name: web\n  instances", now: "name: nats-0\n  instances", want: `two objects would both be the Service nats-deployment-nats-0: instance group nats and instance group nats-0`},

@@ -15,7 +15,7 @@ import (
 	"cupola/server/bosh/tree"
 )
 
-// placeholder stands for the values of a Secret that are not told.
+// placeholder replaces the hidden values of a Secret.
 const placeholder = "REPLACE"
 
 // manifestFile is the key of a manifest in its Secret.

@@ -11,7 +11,7 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// Stager is how the pod of a staging reaches the daemon. What is to be done, and the archives for it, are not in the pod: its stager
+// Stager is how the pod of a staging reaches the daemon. The plan and its archives are not in the pod: its stager
 // downloads them, so that no credentials lie where buildpacks could read them.
 type Stager struct{ URL, Token, CA string }
 

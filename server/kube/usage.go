@@ -12,7 +12,7 @@ type Usage struct {
 	MemoryBytes, DiskBytes uint64
 }
 
-// UsagesOf reads what a kubelet tells of its pods, by their names; none of what is no summary.
+// UsagesOf reads what a kubelet tells of its pods, by their names; none of what is not a summary.
 func UsagesOf(summary []byte) map[string]Usage {
 	var s struct {
 		Pods []struct {

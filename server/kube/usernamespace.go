@@ -8,7 +8,7 @@ import (
 // Since this Linux, all file systems of a cell's pods can be shown to a user namespace; those of Secrets were the last ones.
 const mapsMajor, mapsMinor = 6, 3
 
-// hasUserNamespaces reports whether pods of a node may run in user namespaces of their own: its container runtime and its kernel have to.
+// hasUserNamespaces reports whether pods of a node may have their own user namespaces: its container runtime and its kernel must support them.
 func hasUserNamespaces(node Object) bool {
 	if !kernelHas(node.Text("status", "nodeInfo", "kernelVersion"), mapsMajor, mapsMinor) {
 		return false

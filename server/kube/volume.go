@@ -162,7 +162,7 @@ func (g *group) mountVolume(m *mounts, v bpm.Volume) {
 	volume, sub, ok := g.within(v.Path)
 	switch {
 	case usable(v.Path) != nil, sub == "" && ok:
-		return // it has been told, or it is the volume itself
+		return // it was reported, or it is the volume itself
 	case !ok:
 		volume = extraVolume(v.Path)
 	case volume != g.claim() && v.Writable:

@@ -18,7 +18,7 @@ func (g *group) statefulSets() error {
 		return nil
 	}
 	if g.r.StsVersion > 1 && g.PersistentDiskMB > 0 {
-		return errors.New("StatefulSets of another version have volumes of their own: the persistent disk would be left behind")
+		return errors.New("StatefulSets of another version have separate volumes: the persistent disk would be left behind")
 	}
 	if g.Update.MaxInFlightOf(len(g.Instances)) > 1 {
 		g.r.warn(g.path()+"/update/max_in_flight", "most clusters update one pod at a time: what is more needs their feature MaxUnavailableStatefulSet")

@@ -20,7 +20,7 @@ type Service struct {
 	AllowContextUpdates                       bool
 	Tags, Requires                            []string
 	Metadata                                  json.RawMessage // nil for none
-	DashboardClient                           bool            // there is one, which is not told
+	DashboardClient                           bool            // the offering has one; its content is not kept
 	Plans                                     []Plan
 }
 

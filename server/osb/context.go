@@ -8,7 +8,7 @@ type Context struct {
 	OrgGUID, OrgName, SpaceGUID, SpaceName string
 	OrgAnnotations, SpaceAnnotations       map[string]string
 	InstanceName                           string            // "" where a request does not tell it
-	InstanceAnnotations                    map[string]string // told with a request to create one
+	InstanceAnnotations                    map[string]string // sent with a request to create one
 }
 
 func (c Context) body(create bool) map[string]any {

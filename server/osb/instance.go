@@ -36,7 +36,7 @@ type Provisioned struct {
 	Async        bool   // it is not done yet
 	Operation    string // the broker's name of what it is doing
 	DashboardURL string
-	Dashboard    bool            // DashboardURL was told
+	Dashboard    bool            // DashboardURL was given
 	Metadata     json.RawMessage // nil for none
 }
 
@@ -169,7 +169,7 @@ func (c *Client) delete(ctx context.Context, b Broker, path string, i Instance) 
 // FetchedInstance is what a broker knows about an instance.
 type FetchedInstance struct {
 	DashboardURL string
-	Dashboard    bool            // DashboardURL was told
+	Dashboard    bool            // DashboardURL was given
 	Parameters   json.RawMessage // an object; nil for none
 }
 

@@ -25,7 +25,7 @@ var (
 // never shown, be it as wrong as it may.
 const hidden = "[PRIVATE DATA HIDDEN]"
 
-// mustBeObject refuses a body that is no object. secret hides what it is.
+// mustBeObject refuses a body that is not an object. secret hides what it is.
 func (a *answer) mustBeObject(secret bool) error {
 	if a.object != nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 // Op is what an Action does.
 type Op string
 
-// The actions. Those on a row change it only while it is as Action has it.
+// The actions. Those on a row change it only if it still equals the Action's.
 const (
 	Create  Op = "create"  // a row for a missing instance
 	Remove  Op = "remove"  // the row of an instance that is gone, or was never placed
@@ -18,8 +18,8 @@ const (
 	Deny    Op = "deny"    // say why an instance is not placed
 	Start   Op = "start"   // an instance on a cell
 	Stop    Op = "stop"    // an instance
-	Amend   Op = "amend"   // a row by what the cell has: an event was lost
-	Halt    Op = "halt"    // a container that no row wants
+	Amend   Op = "amend"   // update a row from its container: an event was lost
+	Halt    Op = "halt"    // stop a container without a row
 	Refresh Op = "refresh" // the files of an instance that runs
 	Retag   Op = "retag"   // the lines of an instance that runs
 
@@ -27,12 +27,12 @@ const (
 	StartTask  Op = "start-task"
 	RejectTask Op = "reject-task" // it was not placed; it will be tried again
 	Requeue    Op = "requeue-task"
-	FailTask   Op = "fail-task"  // and tell its owner
+	FailTask   Op = "fail-task"  // and record it in its owner
 	ReuseTask  Op = "reuse-task" // a build takes an earlier droplet, and nothing runs
 	DropTask   Op = "drop-task"  // its owner is gone
 )
 
-// Action is one thing to do. Which fields have a meaning depends on Op.
+// Action is one decision. Op determines which fields are used.
 type Action struct {
 	Op        Op
 	Actual    lrp.Actual   // the row as it was seen, or made by an earlier Action of the plan
@@ -42,13 +42,13 @@ type Action struct {
 	Reuse     string       // ReuseTask: the droplet's GUID
 	Run       *lrp.RunInfo // Start, StartTask, Refresh, Retag: what to run, of the World
 	Container string       // Halt: its GUID
-	Moves     bool         // Stop: it is wanted, and is to run on another cell
+	Moves     bool         // Stop: it is desired, and will run on another cell
 	CellID    string
 	Reason    string // Deny, RejectTask, Requeue, FailTask: in Diego's words
 	Fault     string // FailTask: in the owner's words, instead of Reason
 }
 
-// container is what a Start or StartTask has a cell start; that of a Start has
+// container returns the container that a Start or StartTask starts; that of a Start has
 // no GUID yet.
 func (a Action) container() lrp.Container {
 	if a.Op == StartTask {

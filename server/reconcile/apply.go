@@ -14,10 +14,10 @@ import (
 	"cupola/store/cf"
 )
 
-// effect is a call of a cell, or what else is done once the rows are committed.
+// effect is a call of a cell, or another action after the commit.
 type effect func(context.Context, Cell)
 
-// cellEffect is an effect and the cell that it is for; "" for none.
+// cellEffect is an effect and its cell's ID; "" for none.
 type cellEffect struct {
 	cellID string
 	effect effect
@@ -89,8 +89,8 @@ func (l *Loop) apply(tx *store.Tx, a Action) (cellID string, e effect, err error
 	return "", nil, applyActual(tx, a)
 }
 
-// refresh gives an instance the files that it should have. When that fails the
-// cell has the old ones still, and the next plan tries again.
+// refresh gives an instance its new files. When that fails, the cell keeps the old
+// ones, and the next plan tries again.
 func (l *Loop) refresh(a Action) effect {
 	return func(ctx context.Context, c Cell) {
 		files := a.Run.AllFiles()
@@ -106,8 +106,8 @@ func (l *Loop) refresh(a Action) effect {
 	}
 }
 
-// retag gives the lines of an instance the tags that they should have. When that
-// fails the next plan tries again.
+// retag gives the lines of an instance new tags. When that fails, the next plan
+// tries again.
 func (l *Loop) retag(a Action) effect {
 	return func(_ context.Context, c Cell) {
 		if err := c.SetLogTags(a.Actual.InstanceGUID, instanceTags(a.Run.Log.Tags, a.Actual.InstanceGUID, a.Actual.Index)); err != nil {
@@ -136,7 +136,7 @@ func stopInstance(tx *store.Tx, a Action) (string, effect, error) {
 
 func stop(guid string) effect { return func(_ context.Context, c Cell) { c.Stop(guid) } }
 
-// applyActual does what changes a row alone.
+// applyActual applies actions that only change an actual LRP's row.
 func applyActual(tx *store.Tx, a Action) error {
 	next := a.Actual
 	switch a.Op {
@@ -184,7 +184,7 @@ func (l *Loop) start(tx *store.Tx, a Action) (string, effect, error) {
 	return a.CellID, func(_ context.Context, cell Cell) { cell.Start(c) }, err
 }
 
-// The tags that Cloud Controller has Diego fill in.
+// Cloud Controller lets Diego fill in these tags.
 const (
 	tagInstanceGUID = "process_instance_id"
 	tagIndex        = "instance_id"
@@ -265,7 +265,7 @@ func (l *Loop) say(lines []lrp.LogLine) effect {
 	}
 }
 
-// applyTask does what concerns a task's row and its owner. It returns lines for
+// applyTask applies actions on a task's row and its owner. It returns lines for
 // the owner's log.
 func (l *Loop) applyTask(tx *store.Tx, a Action) ([]lrp.LogLine, error) {
 	switch a.Op {

@@ -8,8 +8,7 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// auction gives containers their cells. What a container needs is looked at in
-// Diego's order: root filesystem, volume drivers, placement constraint,
+// auction gives containers their cells. It checks requirements in Diego's order: root filesystem, volume drivers, placement constraint,
 // resources. Room only shrinks while an auction is held; that is what makes it
 // fast with many cells.
 type auction struct {
@@ -264,7 +263,7 @@ func (a *auction) take(o *offer, p *placement) {
 	}
 }
 
-// warm makes known that a cell has the image now.
+// warm records that a cell has the image now.
 func (cl *class) warm(o *offer) {
 	if !slices.Contains(cl.cells, o) {
 		return

@@ -29,7 +29,7 @@ func Crashed(a lrp.Actual, reason string, now time.Time) lrp.Actual {
 	return a
 }
 
-// unclaimed is the row of an instance to place again.
+// unclaimed returns the row of an instance that must be placed again.
 func unclaimed(a lrp.Actual, now time.Time) lrp.Actual {
 	return lrp.Actual{Key: a.Key, Domain: a.Domain, Owner: a.Owner, State: lrp.Unclaimed, Since: now, CrashCount: a.CrashCount, CrashReason: a.CrashReason}
 }

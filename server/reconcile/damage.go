@@ -10,8 +10,8 @@ import (
 	"cupola/store/cf"
 )
 
-// damaged are rows of what runs that cannot be read. They are mended, as far as the
-// loop can do without what was damaged.
+// damaged are unreadable rows of instances and tasks. They are repaired as far as the
+// loop can do without the lost values.
 type damaged struct {
 	actuals []*lrp.Actual
 	tasks   []*lrp.Task
@@ -88,8 +88,8 @@ func (l *loader) isDamaged(app *cf.App) bool {
 		space != nil && slices.ContainsFunc(store.Orgs.Damaged(l.tx), func(o *cf.Org) bool { return o.GUID == space.OrgGUID })
 }
 
-// ofDamagedApp reports whether work is for an app that cannot be read, and lets
-// what runs of it go on then.
+// ofDamagedApp reports whether work is for an app that cannot be read. Its
+// containers then keep running.
 func (l *loader) ofDamagedApp(workGUID, appGUID string) bool {
 	app := l.apps[appGUID]
 	if app == nil {

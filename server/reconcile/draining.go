@@ -9,20 +9,17 @@ import (
 	"cupola/runtime/lrp"
 )
 
-// DrainTime bounds how long requests in flight are waited for before what answers
-// them is stopped.
+// DrainTime bounds the wait for requests in flight before their container is stopped.
 const DrainTime = 10 * time.Second
 
-// Draining is the cell c, whose containers are stopped only when the router leads
-// to them no longer and the requests under way have been answered, or DrainTime has
-// passed. Until then they are reported as stopping. awaitIdle waits until no request
+// Draining wraps cell c: it stops a container only when the router no longer routes
+// to it and the requests in flight have been answered, or DrainTime has passed. Until then they are reported as stopping. awaitIdle waits until no request
 // is, or can come to be, under way to an instance. When ctx ends, the waits end:
 // the next daemon stops these containers.
 func Draining(ctx context.Context, c Cell, awaitIdle func(ctx context.Context, instanceGUID string) error) Cell {
 	return &draining{Cell: c, ctx: ctx, awaitIdle: awaitIdle, waits: map[string]bool{}}
 }
 
-// draining is Draining's.
 type draining struct {
 	Cell
 	ctx       context.Context
@@ -46,7 +43,7 @@ func (d *draining) Stop(guid string) {
 func (d *draining) stop(guid string) {
 	ctx, cancel := context.WithTimeout(d.ctx, DrainTime)
 	defer cancel()
-	// Who is not done by now is cut off.
+	// Requests that are still in flight are cut off.
 	_ = fault.Guard("draining", func() error { return d.awaitIdle(ctx, guid) })
 	if d.ctx.Err() != nil {
 		return
@@ -57,7 +54,7 @@ func (d *draining) stop(guid string) {
 	d.waits[guid] = true
 }
 
-// Containers are the cell's.
+// Containers lists the cell's containers.
 func (d *draining) Containers() []lrp.ContainerStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()

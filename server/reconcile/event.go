@@ -24,7 +24,7 @@ func (l *Loop) Event(e lrp.Event) {
 		defer l.Wake()
 	}
 	if err != nil {
-		// What is lost here is found when the cell is looked at.
+		// A lost event is found at the next look at the cell.
 		l.log.ErrorContext(ctx, "event was not written", "instance_guid", e.GUID, "event", e.Type, "err", err)
 		return
 	}

@@ -24,8 +24,8 @@ const (
 	fetchTime     = 10 * time.Minute
 )
 
-// fetches are the images of the builds that are staging. Each build pulls its
-// own: what a tag leads to may change.
+// fetches pulls the images of staging builds, for each build again: a tag's image
+// may change.
 type fetches struct {
 	pull  func(context.Context, ImagePull) (Image, error)
 	store *store.Store
@@ -65,7 +65,7 @@ func (f *fetches) failed(build string) error {
 // the same as long as it is staging.
 func (f *fetches) want(build *cf.Build, org string, images needed) {
 	if f == nil {
-		return // who only looks has nothing pulled
+		return // a read-only load pulls nothing
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,7 +78,7 @@ func (f *fetches) want(build *cf.Build, org string, images needed) {
 	f.running.Go(fault.Func("reconcile", func() { f.run(ctx, b, org, func(ctx context.Context) error { return f.images(ctx, build, images) }) }))
 }
 
-// keep forgets, and ends, what other builds than these fetch.
+// keep cancels and forgets the fetches of other builds.
 func (f *fetches) keep(work []Work) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,7 +107,7 @@ func (f *fetches) run(ctx context.Context, b *fetch, org string, do func(context
 	f.done()
 }
 
-// inTurn waits for the turn no longer than a staging may take.
+// inTurn waits for a slot, no longer than a staging may take.
 func (f *fetches) inTurn(ctx context.Context, org string, do func(context.Context) error) error {
 	slot, err := f.queue.Acquire(ctx, org)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"cupola/store/cf"
 )
 
-// ImagePull asks for an image that containers are to run on.
+// ImagePull asks for an image for containers.
 type ImagePull struct {
 	Reference   string // as the user wrote it
-	AppGUID     string // "": it is of no app
+	AppGUID     string // "": not for an app
 	Credentials cf.Credentials
 	Credential  cf.Credential     // instead of those, whatever the registry is
 	Buildpack   bool              // it has Cloud Native Buildpacks, and nothing runs on it
@@ -26,7 +26,7 @@ type ImagePull struct {
 // Pull takes an image into the cache.
 type Pull = func(context.Context, ImagePull) (Image, error)
 
-// Image is an image that was pulled.
+// Image is a pulled image.
 type Image struct {
 	cf.StackImage
 	Metadata  desire.DockerMetadata

@@ -13,15 +13,15 @@ import (
 	"cupola/store/cf"
 )
 
-// maxPulls is how many images are pulled at once for what the BBS asks for.
+// maxPulls is how many images are pulled at once for the BBS.
 const maxPulls = 2
 
 // pullAgain is how long a pull that failed is what an instance starts with,
 // which then fails too. It is Diego's shortest wait for a restart.
 const pullAgain = minBackoff
 
-// askAgain is how long an image is taken for what its tag means, and for still
-// in the cache, which throws away what was not used for long.
+// askAgain is how long a tag's image is trusted, and assumed to be in the cache,
+// which deletes unused images.
 const askAgain = time.Hour
 
 // images are those that LRPs and tasks of the BBS name by a tag. They are
@@ -75,7 +75,7 @@ func (i *images) resolve(key string, run *lrp.RunInfo) (waits bool) {
 	return false
 }
 
-// stale reports whether it is time to ask the registry again.
+// stale reports whether the registry must be asked again.
 func (p *pulled) stale() bool {
 	age := time.Since(p.over)
 	return !p.over.IsZero() && (p.err != nil && age >= pullAgain || age >= askAgain)
@@ -137,7 +137,7 @@ func (i *images) begin(key string, run lrp.RunInfo, before *pulled) *pulled {
 	return p
 }
 
-// keep forgets, and ends, what was not asked for since the last keep.
+// keep cancels and forgets pulls that were not requested since the last keep.
 func (i *images) keep() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

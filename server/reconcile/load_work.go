@@ -60,7 +60,7 @@ func (l *loader) build(b *cf.Build) (Work, error) {
 	return w, l.findReusable(in, &w)
 }
 
-// dockerBuild has the image of a build pulled; nothing runs for it.
+// dockerBuild starts the pull of a build's image; nothing runs for it.
 func (l *loader) dockerBuild(b *cf.Build, w Work) (Work, error) {
 	p, err := store.Packages.Get(l.tx, b.PackageGUID)
 	app := l.apps[b.AppGUID]

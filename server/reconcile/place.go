@@ -44,7 +44,7 @@ func (c *placement) compare(d *placement) int {
 	return cmp.Or(cmp.Compare(c.actual.Index, d.actual.Index), cmp.Compare(c.actual.ProcessGUID, d.actual.ProcessGUID))
 }
 
-// place holds the auction, and then moves what is on cells that are to go.
+// place holds the auction, and then evacuates cells.
 func (p *planner) place() {
 	if len(p.places)+len(p.evacuating) == 0 {
 		return
@@ -86,7 +86,7 @@ func (p *planner) placeOne(a *auction, c *placement) {
 	}
 }
 
-// move ends instances on cells that are to go, each when another cell has room
+// move stops instances on evacuating cells, each when another cell has room
 // for it, and of a process one after the other, so that it goes on serving.
 func (p *planner) move(a *auction) {
 	for _, c := range p.evacuating {

@@ -32,9 +32,9 @@ type planner struct {
 	on          []int                  // the cell of each
 	fates       []fate                 // what becomes of each
 	places      []*placement           // what wants a cell
-	evacuating  []*placement           // instances on cells that are to go
+	evacuating  []*placement           // instances on evacuating cells
 	unreachable map[string]bool        // cells of which it is not known what they have
-	changing    map[string]bool        // processes of which an instance comes or goes
+	changing    map[string]bool        // processes with an instance that starts or stops
 }
 
 // fate is what becomes of a container.
@@ -42,7 +42,7 @@ type fate uint8
 
 const (
 	unknown fate = iota // nothing wants it
-	wanted              // it is to go on
+	wanted              // it goes on
 	ends                // an action ends it
 )
 
@@ -146,7 +146,7 @@ func (p *planner) instance(a *lrp.Actual, d *desiredRows, wants bool) {
 	case !ok:
 		p.do(Action{Op: Unclaim, Actual: *a})
 		p.offer(unclaimed(*a, p.w.Now), d.Desired)
-	case a.Stopping: // a container that does not know it yet is an orphan
+	case a.Stopping: // orphans stops its container
 		p.changing[a.ProcessGUID] = true
 	case !wants && (p.w.Stale[a.Domain] || p.w.Kept[a.ProcessGUID]):
 		p.fates[n] = wanted
@@ -158,7 +158,7 @@ func (p *planner) instance(a *lrp.Actual, d *desiredRows, wants bool) {
 	}
 }
 
-// keep deals with an instance that is to go on.
+// keep updates an instance that goes on.
 func (p *planner) keep(a *lrp.Actual, n int, d *desiredRows) {
 	c := p.held[n]
 	if (c.Phase == lrp.PhaseStarting || c.Phase == lrp.PhaseRunning) && c.FilesDigest != "" {
@@ -198,8 +198,8 @@ func (p *planner) idle(a lrp.Actual, d *desiredRows, wants bool) {
 	p.offer(a, d.Desired)
 }
 
-// amended is the row as the container says it should be; nil when it is. One
-// that is ending is about to say so itself.
+// amended returns the row that matches the container; nil if it matches already. A
+// container that is ending sends an event itself.
 func amended(a *lrp.Actual, c *lrp.ContainerStatus, now time.Time) *lrp.Actual {
 	if c.Phase != lrp.PhaseRunning || a.State == lrp.Running && a.Address == c.Address && a.TLSPorts == c.TLSPorts && a.Ready == c.Ready && a.Role == c.Role {
 		return nil
@@ -212,7 +212,7 @@ func amended(a *lrp.Actual, c *lrp.ContainerStatus, now time.Time) *lrp.Actual {
 	return &next
 }
 
-// offer has an instance placed.
+// offer enters an instance in the auction.
 func (p *planner) offer(a lrp.Actual, d *lrp.Desired) {
 	if d.Unmonitored {
 		return
@@ -223,12 +223,12 @@ func (p *planner) offer(a lrp.Actual, d *lrp.Desired) {
 	}
 }
 
-// wanting is an instance that wants a cell.
+// wanting returns the placement of an instance.
 func wanting(a lrp.Actual, d *lrp.Desired) *placement {
 	return &placement{actual: a, run: &d.RunInfo}
 }
 
-// orphans ends the containers that nothing wants.
+// orphans stops containers without a row.
 func (p *planner) orphans() {
 	for n, c := range p.held {
 		if p.fates[n] == unknown && !leaving(c.Phase) {
@@ -239,8 +239,8 @@ func (p *planner) orphans() {
 
 func leaving(p lrp.Phase) bool { return p == lrp.PhaseStopping || p == lrp.PhaseExited }
 
-// wake is when a Plan of the same world may have something to do that it has
-// not now; the zero time is never.
+// wake returns when a Plan of the same world may have new actions; the zero time means
+// never.
 func wake(w World) time.Time {
 	var at []time.Time
 	for _, a := range w.Actuals {

@@ -85,7 +85,7 @@ func (l *loader) process(p *cf.Process) {
 	l.world.Desired = append(l.world.Desired, m.desired)
 }
 
-// rowsOf are the rows that a process depends on, beside those of the platform.
+// rowsOf are the rows that a process depends on, besides those of the platform.
 func (l *loader) rowsOf(p *cf.Process, app *cf.App, d *cf.Droplet) []any {
 	space := l.spaces[app.SpaceGUID]
 	rows := []any{p, app, space, l.orgs[space.OrgGUID], d, l.packages[d.PackageGUID], l.revisions[p.RevisionGUID]}

@@ -423,7 +423,7 @@ func TestEnoughRoomLeadsToAFixpoint(t *testing.T) {
 	})
 }
 
-// placeable tells whether a cell that stays suits a Desired.
+// placeable reports whether a cell that stays suits a Desired.
 func (m *model) placeable(d lrp.Desired) bool {
 	var offers []*offer
 	for _, c := range m.w.Cells {

@@ -36,12 +36,12 @@ func (e entry) before(f entry) bool {
 	return e.score < f.score || e.score == f.score && e.o.order < f.o.order
 }
 
-// lower makes known that something needs as little as n.
+// lower records that a container needs as little as n.
 func (q *queues) lower(n resources) {
 	q.pool.least, q.warm.least = q.pool.least.least(n), q.warm.least.least(n)
 }
 
-// warmUp makes known that a cell has the image.
+// warmUp records that a cell has the image.
 func (q *queues) warmUp(o *offer) {
 	if len(q.warm.entries) < maxWarm {
 		q.warm.push(entry{o.score(q.warm.task), o})
@@ -113,7 +113,7 @@ func (q *queue) push(e entry) {
 	}
 }
 
-// pop takes the first away.
+// pop removes the first.
 func (q *queue) pop() {
 	last := len(q.entries) - 1
 	q.entries[0] = q.entries[last]

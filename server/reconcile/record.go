@@ -121,7 +121,7 @@ func processActor(p *cf.Process) cf.Actor {
 	return cf.Actor{GUID: p.GUID, Type: "process", Name: p.Type}
 }
 
-// owner is whose an instance is.
+// owner returns the process and the app of an instance.
 func owner(tx *store.Tx, a lrp.Actual) (*cf.Process, *cf.App, error) {
 	p, err := store.Processes.Get(tx, desire.CFProcess(a.ProcessGUID))
 	if err != nil {

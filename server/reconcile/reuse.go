@@ -48,7 +48,7 @@ func (l *loader) reusable(guid string) (string, error) {
 }
 
 // inputs is the fingerprint of what a staging depends on; "" if a buildpack is
-// downloaded, which may be another each time, or nobody knows the stack's files. The build cache is left out: each staging
+// downloaded, which may be another each time, or the stack's files are unknown. The build cache is left out: each staging
 // makes another.
 func (l *loader) inputs(in desire.StagingIn, run lrp.RunInfo) (string, error) {
 	for _, b := range in.Buildpacks {

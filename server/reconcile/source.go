@@ -9,8 +9,8 @@ import (
 	"cupola/store"
 )
 
-// Source derives what is desired from rows that the loop itself knows nothing
-// of. What it derives is in domains that are lrp.Derived.
+// Source derives desired LRPs and work from rows that the loop does not know. They
+// are in domains that are lrp.Derived.
 type Source struct {
 	// Desired is what it wants to run. What owners of unknown, by their GUIDs, want
 	// it cannot say: their containers keep running, so that one damaged row stops

@@ -77,8 +77,8 @@ func repeatable(t *lrp.Task) bool {
 	return t.Domain == lrp.DomainStaging && t.Rejections < lrp.MaxTaskRejections
 }
 
-// unplaced is what becomes of a task that found no place: Diego rejects it, and
-// gives up when it was rejected too often before.
+// unplaced rejects a task that found no cell, as Diego does, and fails it after too
+// many rejections.
 func (p *planner) unplaced(t *lrp.Task, reason string) {
 	switch {
 	case t.Rejections > 0 && p.w.Now.Sub(t.UpdatedAt) < rejectInterval:

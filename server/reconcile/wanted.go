@@ -39,7 +39,7 @@ func wantedByBBS(tx *store.Tx, a lrp.Actual) (bool, error) {
 	return err == nil && a.Index < d.Instances, err
 }
 
-// wantedByApp goes by what a loader derives an app's Desired from.
+// wantedByApp reads the rows from which a loader derives an app's Desired.
 func wantedByApp(tx *store.Tx, a lrp.Actual) (bool, error) {
 	p, err := store.Processes.Get(tx, desire.CFProcess(a.ProcessGUID))
 	if store.IsNotFound(err) || err == nil && a.Index >= p.Instances {

@@ -23,13 +23,13 @@ type World struct {
 	Kept map[string]bool
 }
 
-// CellState is a cell with what it has.
+// CellState is a cell with its containers.
 type CellState struct {
 	lrp.Cell
 	Containers []lrp.ContainerStatus
 }
 
-// Work is what an owner, a build or an app's task, wants to run once.
+// Work is a container that an owner, a build or an app's task, needs to run once.
 type Work struct {
 	GUID      string // the owner's, and its Task's
 	Domain    string

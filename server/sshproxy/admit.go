@@ -27,7 +27,7 @@ type target struct {
 	command      func(line string) string // changes the commands that the user runs; nil does not
 }
 
-// Why a user is not let in. Who may not see an app is not told that it is
+// Why a user is not let in. A user who may not see an app does not learn that it is
 // there.
 var (
 	errCode       = errors.New("the one-time code is wrong, was used or has expired: get another with 'cf ssh-code'")

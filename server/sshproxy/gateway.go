@@ -175,7 +175,7 @@ func (p *Proxy) instanceConfig(ctx context.Context, gateway *ssh.ServerConn, ins
 }
 
 // admitSession finds the container of an instance that a session leads to: that of its first
-// process that runs. Who had the session set up still has to be an admin.
+// process that runs. The user who set up the session must still be an admin.
 func (p *Proxy) admitSession(ctx context.Context, s sshsession.Session, instance string) (to target, err error) {
 	var refusal error
 	err = p.Store.Read(ctx, func(tx *store.Tx) error {

@@ -99,7 +99,7 @@ func (p *Proxy) serveGit(ctx context.Context, user *ssh.ServerConn, channels <-c
 	cancel()
 }
 
-// gitSession runs the one command of a session. Requests beside it, as for a terminal or
+// gitSession runs the one command of a session. Requests besides it, as for a terminal or
 // variables, are refused.
 func (p *Proxy) gitSession(ctx context.Context, c ssh.NewChannel, command Command) {
 	channel, requests, err := c.Accept()

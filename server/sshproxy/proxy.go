@@ -3,7 +3,7 @@
 // instance, the password is a one-time code of the UAA. Admins enter processes of BOSH
 // deployments likewise (`cupola deployment ssh`), or by a key that the bosh CLI made. The proxy checks both,
 // has the lifecycle's sshd started inside the container, and passes channels
-// and requests on: what a session does, it does there. Beside them it lets in the
+// and requests on: what a session does, it does there. Besides them it lets in the
 // user git, by a registered key, for git push alone.
 package sshproxy
 

@@ -67,7 +67,7 @@ func relayChannel(c ssh.NewChannel, to ssh.Conn, command func(string) string) {
 }
 
 // fromContainer passes on all that the container sends. The channel can be closed
-// after it alone: the exit status comes as a request beside the output.
+// after it alone: the exit status comes as a request next to the output.
 func fromContainer(inner ssh.Channel, requests <-chan *ssh.Request, user ssh.Channel) {
 	var output, all sync.WaitGroup
 	output.Go(fault.Func("sshproxy", func() { _, _ = io.Copy(user.Stderr(), inner.Stderr()) }))

@@ -12,7 +12,7 @@ import (
 	"cupola/store/cf"
 )
 
-// otherScopes are groups that Cloud Controller and the UAA know beside those of
+// otherScopes are groups that Cloud Controller and the UAA know besides those of
 // every user and of admins.
 var otherScopes = []string{"cloud_controller.admin_read_only", "cloud_controller.global_auditor", "clients.admin", "clients.read", "clients.write", "uaa.resource", "groups.update", "bosh.admin", "bosh.read"}
 

@@ -25,7 +25,7 @@ type memberRequest struct {
 	Operation string  `json:"operation"` // of a PATCH: "delete" ends a membership
 }
 
-// errGroup is what a body is refused with that is no group.
+// errGroup refuses a body that is not a group.
 var errGroup = refuse(http.StatusBadRequest, "invalid_scim_resource", "The group could not be read")
 
 func readGroup(r *http.Request) (req groupRequest, err error) {

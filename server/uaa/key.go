@@ -24,7 +24,7 @@ import (
 // firstKey is the ID of the key of a UAA that had but one.
 const firstKey = "cupola"
 
-// errNoKey says that a token was signed with a key that is none of ours any more.
+// errNoKey says that a token was signed with a key that was revoked or is unknown.
 var errNoKey = errors.New("no key signs tokens like this one")
 
 // key is a key that signs tokens, or that did.

@@ -30,7 +30,7 @@ type page struct {
 	Fault  string   // why it is shown again
 	User   string   // who is logged in
 	Secret string   // that the form brings back
-	Next   string   // what the form is to lead to
+	Next   string   // where the form leads
 	Client string   // the client that requests access
 	To     string   // the host that is gone to next
 	Scopes []string // what is asked for

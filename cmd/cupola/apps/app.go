@@ -216,7 +216,7 @@ func (r *appReader) processes(ctx context.Context, own bool) error {
 			return fmt.Errorf("get a process: %w", err)
 		}
 		switch found := r.droplet.ProcessTypes[p.Type]; {
-		case own && p.Command == found: // the image's own, which is no shell's
+		case own && p.Command == found: // the image's own, which is not a shell's
 			p.Command = ""
 		case p.Command == "" && !own:
 			p.Command = found

@@ -1,4 +1,4 @@
-// Package backups has the commands that make, verify and restore backups: of all that a
+// Package backups holds the commands that make, verify and restore backups: of all that a
 // daemon has, of one space, and of one service instance.
 package backups
 
@@ -146,7 +146,7 @@ func (c *RestoreCmd) Run(e *command.Env) error {
 	return restoreAll(e, c.DaemonFlags, fetched{name: c.File, file: c.File})
 }
 
-// restoreStream restores what standard input has. A backup is read twice, since it is verified first: meanwhile it is a file beside
+// restoreStream restores what standard input has. A backup is read twice, since it is verified first: meanwhile it is a file next to
 // the data directory that has no name, and so ends with this process.
 func (c *RestoreCmd) restoreStream(e *command.Env) error {
 	if command.IsTerminal(os.Stdin) {

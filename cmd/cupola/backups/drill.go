@@ -30,7 +30,7 @@ type drillCmd struct {
 	Within   time.Duration `help:"How long apps and services may take until they run." default:"2m"`
 }
 
-// Run restores a backup into a directory of its own, and starts it apart from all networks.
+// Run restores a backup into a separate directory, and starts it apart from all networks.
 func (c *drillCmd) Run(e *command.Env) error {
 	dir, err := c.Root()
 	if err != nil {
@@ -147,7 +147,7 @@ func cleanDrill(e *command.Env, scratch string) error {
 	return cleanup.Run(context.WithoutCancel(e.Ctx), data, e.Log)
 }
 
-// sweepDrills removes what killed drills left beside the data directory.
+// sweepDrills removes what killed drills left next to the data directory.
 func sweepDrills(e *command.Env, parent string) error {
 	all, err := os.ReadDir(parent)
 	for _, one := range all {

@@ -185,7 +185,7 @@ func (l *drillLook) routes(apps map[string]string) (found []drilledOne, err erro
 	return found, err
 }
 
-// ask has the router answer for an app. What the app answers is its own affair.
+// ask sends a request for an app to the router. Any answer of the app counts.
 func (l *drillLook) ask(route string) error {
 	ctx, cancel := context.WithTimeout(l.ctx, 20*time.Second)
 	defer cancel()

@@ -65,7 +65,7 @@ func readLog(ctx context.Context, c *capi.Client, path string) ([]logpage.Line, 
 	return page.All(), err
 }
 
-// printLines prints lines, and returns from when on the next ones are to be read: from, if there are none.
+// printLines prints lines, and returns where to read on: from, if there are none.
 func printLines(e *command.Env, lines []logpage.Line, from int64) int64 {
 	for _, l := range lines {
 		from = l.Nanoseconds + 1

@@ -74,7 +74,7 @@ func (r *restoreCmd) checkFrom() (file bool, err error) {
 	file = serr == nil && info.Mode().IsRegular()
 	switch {
 	case r.New == "":
-		return false, errors.New("--from restores beside the running service instance: give --new and the new one's name")
+		return false, errors.New("--from restores next to the running service instance: give --new and the new one's name")
 	case !r.To.IsZero():
 		return false, errors.New("a backup of everything is of one moment: give either --from or --to")
 	case file && (r.Backup != "" || r.Identity != ""):

@@ -30,8 +30,8 @@ type OffsiteCmd struct {
 	Verify  offsiteVerifyCmd  `cmd:"" help:"Read every byte of the backups at an address, and name those that are damaged. It needs no key."`
 	Fetch   offsiteFetchCmd   `cmd:"" help:"Fetch a backup, decrypted, as a file for 'cupola verify' and 'cupola restore'; without what changed since it."`
 	Restore offsiteRestoreCmd `cmd:"" help:"Fetch a backup and what changed since, and restore the data directory from them."`
-	Space   restoreSpaceCmd   `cmd:"" name:"restore-space" help:"Restore one space of a backup, beside what runs."`
-	Drill   drillCmd          `cmd:"" help:"Restore a backup into a directory of its own, start everything from it apart from all networks, and show what runs."`
+	Space   restoreSpaceCmd   `cmd:"" name:"restore-space" help:"Restore one space of a backup, next to what runs."`
+	Drill   drillCmd          `cmd:"" help:"Restore a backup into a separate directory, start everything from it apart from all networks, and show what runs."`
 	Key     offsiteKeyCmd     `cmd:"" help:"Make a key of age: the file that opens backups, and the public key for --backup-recipient."`
 }
 
@@ -295,7 +295,7 @@ type offsiteRestoreCmd struct {
 	To time.Time `help:"Restore what the daemon had at this time, like 2026-11-28T10:00:00Z; with latest, from the backup that goes farthest by then. The data of services is as in the backup." placeholder:"TIME"`
 }
 
-// Run fetches a backup beside the data directory, and restores it.
+// Run fetches a backup next to the data directory, and restores it.
 func (c *offsiteRestoreCmd) Run(e *command.Env) error {
 	dir, err := c.Root()
 	if err != nil {

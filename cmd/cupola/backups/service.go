@@ -120,7 +120,7 @@ func (r *restoreCmd) Run(e *command.Env) error {
 	case (r.Backup == "") == r.To.IsZero():
 		return errors.New("nothing to restore: give a backup, or --to and a time")
 	case r.New == "" && !r.To.IsZero():
-		return errors.New("--to restores beside the running service instance: give --new and the new one's name")
+		return errors.New("--to restores next to the running service instance: give --new and the new one's name")
 	}
 	c, guid, err := r.find(e.Ctx)
 	if err != nil {

@@ -91,7 +91,7 @@ func listText(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// partText is used/total; a cell that is to go has no total.
+// partText is used/total; an evacuating cell has no total.
 func partText(used, total int, text func(int) string) string {
 	if total == 0 {
 		return text(used)

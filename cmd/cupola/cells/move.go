@@ -91,7 +91,7 @@ type move struct {
 	to      cellView
 	segment []string          // the name of the space's isolation segment, if it has one: a tag that its apps require
 	others  []string          // the names of other segments: they disallow these, unless their pool requires them
-	pinned  map[string]string // names of pools that apps have of their own, by app, and that do not lead to the cell
+	pinned  map[string]string // names of apps' own pools that do not lead to the cell, by app
 	timeout time.Duration
 	show    *command.Report
 }
@@ -247,7 +247,7 @@ func (m *move) apps(ctx context.Context) ([]app, error) {
 	all, err := capi.List[app](ctx, m.Client, "/v3/apps?per_page=5000&order_by=name&"+ofApps)
 	for _, a := range all {
 		if pool := m.pinned[a.GUID]; pool != "" {
-			m.show.Step(a.Name, "stays: it has the placement pool %s of its own; to move it, name it, too", pool)
+			m.show.Step(a.Name, "stays: it has its own placement pool %s; to move it, name it, too", pool)
 		}
 	}
 	return slices.DeleteFunc(all, func(a app) bool {

@@ -268,7 +268,7 @@ func (a spaceArg) find(e *command.Env, api *capi.Client) (string, error) {
 // placedArg names a space, or one of its apps: either can have a pool.
 type placedArg struct {
 	spaceArg
-	App string `arg:"" optional:"" help:"The app; by default all of the space that have no placement pool of their own." placeholder:"APP"`
+	App string `arg:"" optional:"" help:"The app; by default all of the space without their own placement pool." placeholder:"APP"`
 }
 
 // placed is a space, or one of its apps.

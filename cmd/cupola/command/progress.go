@@ -87,7 +87,7 @@ func (p *Progress) layer(s steps.Step) {
 	p.draw(fmt.Sprintf("  layer      %-15s %s", s.Detail, p.barOf(key, s, share(s))), false)
 }
 
-// fresh tells whether a step is another one than before. Downloading and
+// fresh reports whether a step is another one than before. Downloading and
 // unpacking go on at the same time.
 func (p *Progress) fresh(step string) bool {
 	both := func(s string) bool { return s == "download" || s == "unpack" }

@@ -358,7 +358,7 @@ func (c *deleteConfigCmd) Run(e *command.Env) error {
 	return err
 }
 
-// shownWith is a manifest with all that configs say beside it.
+// shownWith returns a manifest with what configs add to it.
 func shownWith(name, text string, configs config.Set) (string, error) {
 	root, err := bosh.Source{Manifest: bosh.File{Name: name, Text: []byte(text)}}.WithOps()
 	if err != nil {

@@ -88,7 +88,7 @@ func (c *instancesCmd) cells(deployment string, usual, details, vitals []string,
 	return vitalCells(c.Vitals, usual, vitals, note)
 }
 
-// note describes an instance beside its state.
+// note describes an instance besides its state.
 func (i boshInstanceView) note() string {
 	switch {
 	case i.Failure != "":

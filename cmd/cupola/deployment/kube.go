@@ -23,7 +23,7 @@ import (
 // kubeFlags say how a deployment is written for Kubernetes.
 type kubeFlags struct {
 	Namespace     string            `help:"Namespace of the objects; by default they have none." short:"n" placeholder:"NAME"`
-	StsVersion    int               `help:"Number in the names of StatefulSets; another number creates new pods beside the existing ones." default:"1" placeholder:"N"`
+	StsVersion    int               `help:"Number in the names of StatefulSets; another number creates new pods next to the existing ones." default:"1" placeholder:"N"`
 	ZoneLabel     string            `help:"Label of nodes that names their zone." default:"topology.kubernetes.io/zone" placeholder:"LABEL"`
 	Zone          map[string]string `help:"Zone of an AZ, if their names differ." placeholder:"AZ=ZONE"`
 	UlimitWrapper bool              `help:"Set limits on open files and core files by running processes through a shell."`

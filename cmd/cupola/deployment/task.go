@@ -225,7 +225,7 @@ type deleteCmd struct {
 	Force       bool   `help:"Delete it although other deployments use its links."`
 }
 
-// Run deletes a deployment. Its persistent disks stay unless they are to go.
+// Run deletes a deployment. Its persistent disks stay unless --delete-disks is given.
 func (c *deleteCmd) Run(e *command.Env) error {
 	api, err := c.Login(e.Ctx)
 	if err != nil {

@@ -78,7 +78,7 @@ func (c *alertListCmd) Run(e *command.Env) error {
 		return err
 	}
 	if len(targets) == 0 {
-		fmt.Fprintln(e.Out, e.Called("\nNobody is told: add a target with 'cupola alerts add-target NAME --webhook URL'."))
+		fmt.Fprintln(e.Out, e.Called("\nAlerts have no target: add one with 'cupola alerts add-target NAME --webhook URL'."))
 	}
 	for _, t := range targets {
 		if t.FailingSince != nil {

@@ -157,7 +157,7 @@ func writeFiring(e *command.Env, line func(name, format string, args ...any), r 
 		}
 	}
 	if len(r.Targets) == 0 {
-		line("", "%s", e.Called("Nobody is told of alerts: 'cupola alerts add-target --help'"))
+		line("", "%s", e.Called("alerts have no target: 'cupola alerts add-target --help'"))
 	}
 }
 

@@ -153,7 +153,7 @@ func (g *migration) nothing(ctx context.Context) error {
 	return nil
 }
 
-// halfway tells whether an app with the new stack runs what was made on the
+// halfway reports whether an app with the new stack runs what was made on the
 // old one, or is being deployed.
 func (g *migration) halfway(ctx context.Context, a migrant) (bool, error) {
 	d, err := g.droplet(ctx, a)

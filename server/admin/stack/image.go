@@ -42,7 +42,7 @@ type ExportRequest struct {
 	Path string `arg:"" help:"What to create: a directory for an image, a tar for a stack that was built or imported."` // absolute; nothing is there yet
 }
 
-// GCRequest says which images are to go of those that nothing needs.
+// GCRequest says which of the unused images to delete.
 type GCRequest struct {
 	OlderThan time.Duration `help:"Remove images that were unused for this long." placeholder:"168h"`
 	MaxMB     int64         `help:"Remove the least recently used images until the rest fit in this many MiB." name:"max-mb" placeholder:"MB"`
@@ -115,7 +115,7 @@ func (l *Library) Pinned(ctx context.Context) (map[string]bool, error) {
 	})
 }
 
-// Pull takes an image into the cache and, if it is to have a name, makes a stack of it.
+// Pull takes an image into the cache and, if it gets a name, makes a stack of it.
 func (l *Library) Pull(ctx context.Context, p PullRequest, report steps.Func) (Info, error) {
 	ref, err := reference.Parse(withScheme(p.Reference))
 	if err != nil {
@@ -164,7 +164,7 @@ func (l *Library) pull(ctx context.Context, p PullRequest, ref reference.Referen
 }
 
 func (p PullRequest) options(ref reference.Reference, report steps.Func) (image.PullOptions, error) {
-	var mu sync.Mutex // warnings come beside layers
+	var mu sync.Mutex // warnings come concurrently with layers
 	tell := func(s steps.Step) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -257,7 +257,7 @@ func (l *Library) Collect(ctx context.Context, g GCRequest) (image.Removed, erro
 	return l.Roots.Images.GC(ctx, image.Policy{Keep: func(digest string) bool { return pinned[digest] }, OlderThan: g.OlderThan, MaxBytes: g.MaxMB << 20, All: g.All, DryRun: g.DryRun})
 }
 
-// UnusedImages lists the images that Collect removes if all are to go, the least recently used first.
+// UnusedImages lists the images that Collect removes with All, the least recently used first.
 func (l *Library) UnusedImages(ctx context.Context) ([]tree.Unused, error) {
 	pinned, err := l.Pinned(ctx)
 	if err != nil {

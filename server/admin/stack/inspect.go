@@ -12,7 +12,7 @@ import (
 	"cupola/store"
 )
 
-// Detail is all there is to tell of a stack or an image.
+// Detail describes a stack or an image in full.
 type Detail struct {
 	Stack    *Info      `json:",omitempty"`
 	Image    *ImageInfo `json:",omitempty"` // that the stack is made of, or that was asked for
@@ -135,7 +135,7 @@ func (a ForAPI) Remove(name string) error {
 func (a ForAPI) Offer() {
 	ctx := context.Background()
 	if err := a.Library.Offer(ctx); err != nil {
-		a.Log.ErrorContext(ctx, "stacks were not offered anew", "err", err)
+		a.Log.ErrorContext(ctx, "stacks were not offered again", "err", err)
 	}
 }
 

@@ -207,7 +207,7 @@ func (l *Library) Rows() (out []stacks.System) {
 	name, _ := l.Roots.Stacks.Default(l.Default)
 	for _, s := range l.Roots.Stacks.All() {
 		if slices.Contains(databroker.Stacks(), s.Name) {
-			continue // no app is to run on it
+			continue // not for apps
 		}
 		out = append(out, stacks.System{Name: s.Name, Description: s.Description, Compat: s.Compat, Default: s.Name == name})
 	}

@@ -114,11 +114,11 @@ func (j *Job) packages() (all []lrp.CachedDependency) {
 	return all
 }
 
-// packagesDir has the packages of an instance's releases.
+// packagesDir holds the packages of an instance's releases.
 const packagesDir = "/var/vcap/packages"
 
 // tree returns the job's directory: its files and, as BOSH's agent makes it, packages. There, that is a directory of links to the
-// packages of this job; here one link, through which the others of the instance are seen, too. It is no part of the spec, so that
+// packages of this job; here one link, through which the others of the instance are seen, too. It is not part of the spec, so that
 // specs of earlier versions of cupola stay equal.
 func (j *Job) tree() []lrp.File {
 	const name = "packages"

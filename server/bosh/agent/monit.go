@@ -65,7 +65,7 @@ const (
 	monitStart    = 30 * time.Second // until conditions count
 )
 
-// summary has the instance be ready only while all processes run.
+// summary makes the instance ready only while all processes run.
 func (p *Process) summary() lrp.Check {
 	run := helper(contract.MonitSummary, checksOf(p))
 	return lrp.Check{Type: lrp.CheckExec, Run: &run, Interval: monitInterval, InvocationTimeout: monitTimeout, Failures: 1, Successes: 1}

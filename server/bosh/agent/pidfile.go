@@ -11,7 +11,7 @@ import (
 // hasPidfiles reports whether the job's scripts find pidfiles of bpm's.
 func (j *Job) hasPidfiles() bool { return len(j.Processes) > 0 && !j.monitored() }
 
-// pidfiles is where the job's scripts see pidfiles: a directory of their own, since the numbers in it mean nothing to others.
+// pidfiles is where the job's scripts see pidfiles: a separate directory, since the numbers in it mean nothing to others.
 func (i Instance) pidfiles(j *Job) lrp.Volume {
 	return lrp.Volume{Name: i.sys(), Path: path.Dir(bpm.PidfileDir(j.Name)), Dir: "run/bpm/" + j.Name, Owner: "root"}
 }

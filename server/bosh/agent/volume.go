@@ -122,7 +122,7 @@ func standardVolumes(j *Job, p *Process) []bpm.Volume {
 func isPattern(at string) bool { return strings.ContainsAny(at, "*?[\\") }
 
 // mount is how a container sees a directory of a disk, which is made where it is
-// missing; false of what lies on no disk, or is no valid pattern.
+// missing; false for what lies on no disk or is not a valid pattern.
 func (i Instance) mount(v bpm.Volume, made bool) (lrp.Volume, bool) {
 	if _, err := path.Match(v.Path, ""); err != nil || path.Clean(v.Path) != v.Path {
 		return lrp.Volume{}, false

@@ -85,7 +85,7 @@ func (l *Loop) progress(ctx context.Context, t *cf.BOSHTask) func(stage, subject
 	}
 }
 
-// steps reports in the task's events what is done beside other things.
+// steps reports concurrent work in the task's events.
 func (l *Loop) steps(ctx context.Context, t *cf.BOSHTask) func(stage, subject string) func(error) {
 	return func(stage, subject string) func(error) {
 		put := func(state, detail string) {

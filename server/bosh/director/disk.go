@@ -46,7 +46,7 @@ func (l *Loop) deleteExpired(ctx context.Context) error {
 	})
 }
 
-// DeleteDisk deletes a persistent disk that is no instance's; the loop removes
+// DeleteDisk deletes a persistent disk that is not an instance's; the loop removes
 // what was on it.
 func DeleteDisk(tx *store.Tx, user string, d *cf.BOSHDisk) error {
 	if d.OrphanedAt.IsZero() {

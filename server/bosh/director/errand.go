@@ -100,7 +100,7 @@ func resultOf(i *item, c cf.BOSHCall) ErrandResult {
 	return r
 }
 
-// errands runs what is to run once: the errand that was asked for, or the
+// errands runs what runs once: the errand that was asked for, or the
 // auto-errands that are not what they were when they last did.
 func (s *step) errands() {
 	open := false

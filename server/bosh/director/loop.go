@@ -24,7 +24,7 @@ type Volumes interface {
 	Create(name string, spec volume.Spec) error
 	// Grow enlarges an unused volume; it leaves a used one as it is.
 	Grow(name string, bytes int64) error
-	// Copy makes an unused volume anew under another name, with all that is in it.
+	// Copy makes an unused volume with the content of another.
 	Copy(from, to string) error
 	Remove(name string) error
 	List() ([]string, error)
@@ -35,7 +35,7 @@ type Request struct {
 	Manifest *manifest.Manifest // with the values of its variables
 	// Say takes the name of what is done next.
 	Say func(stage, subject string)
-	// Step takes the name of what is done beside other things, until done is called.
+	// Step reports concurrent work by its name, until done is called.
 	Step func(stage, subject string) (done func(error))
 	// Shared are the links of other deployments.
 	Shared func(deployment string) (providers []link.Provider, exists bool)
@@ -86,7 +86,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	return store.Derive(ctx, l.Store, store.Derivation[work]{Name: "BOSH deployments", Read: l.look, Use: l.act, Tick: tick, Wake: l.wake, Log: l.Log})
 }
 
-// work is what there is to do.
+// work lists what is due.
 type work struct {
 	open  []*cf.BOSHTask
 	first []*order // the first task of each deployment

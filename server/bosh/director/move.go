@@ -81,7 +81,7 @@ func calling(i *item) bool {
 	return slices.ContainsFunc(i.Calls, func(c cf.BOSHCall) bool { return c.State == cf.BOSHCalling })
 }
 
-// newDisk returns the GUID of the disk that is to replace that of an instance; "" for none.
+// newDisk returns the GUID of the disk that will replace that of an instance; "" for none.
 func (s *step) newDisk(i *item) string {
 	if to := s.Plan.NewDisks[i.GUID]; to != i.DiskGUID {
 		return to
@@ -90,7 +90,7 @@ func (s *step) newDisk(i *item) string {
 }
 
 // atRest begins the way up, or ends the way down. Before either an instance gets its new
-// disk, if it is to have one.
+// disk, if it needs one.
 func (s *step) atRest(i *item) {
 	if to := s.newDisk(i); to != "" {
 		if i.BOSHInstance == i.was { // else it is not written yet that it is at rest

@@ -63,7 +63,7 @@ type Order struct {
 	Export *Export `json:"export,omitempty"`
 }
 
-// oldEnough reports whether an instance is as old as CreatedBefore wants it. One that is not where it was to get is old enough.
+// oldEnough reports whether an instance is as old as CreatedBefore wants it. One that has not reached its goal is old enough.
 func (o Order) oldEnough(r *cf.BOSHInstance) bool {
 	return o.CreatedBefore.IsZero() || r.Phase != cf.BOSHRunning || r.Failure != "" || r.Since.Before(o.CreatedBefore)
 }

@@ -20,7 +20,7 @@ const (
 	Recreate  Kind = "recreate"
 	Delete    Kind = "delete"
 	RunErrand Kind = "run-errand"
-	// ExportRelease changes nothing, but no task of the deployment runs beside it.
+	// ExportRelease changes nothing, but no other task of the deployment runs meanwhile.
 	ExportRelease Kind = "export-release"
 )
 

@@ -56,7 +56,7 @@ type changes struct {
 	Wake time.Time
 }
 
-// diskCopy is a copy of an instance's persistent disk that is to replace it.
+// diskCopy is a copy of an instance's persistent disk that will replace it.
 type diskCopy struct {
 	Instance cf.BOSHInstance // at rest
 	To       string          // GUID

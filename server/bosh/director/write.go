@@ -13,7 +13,7 @@ import (
 	"cupola/store/cf"
 )
 
-// write does what a step says, and returns the volumes that are no one's then.
+// write does what a step says, and returns the volumes that then belong to nothing.
 func (l *Loop) write(tx *store.Tx, t *cf.BOSHTask, c changes) (gone []string, err error) {
 	for n := range c.Instances {
 		if err := store.BOSHInstances.Update(tx, &c.Instances[n]); err != nil {
@@ -112,7 +112,7 @@ func deleteInstance(tx *store.Tx, t *cf.BOSHTask, r *cf.BOSHInstance, drop bool)
 	return append(gone, diskVolume(r.DiskGUID)), store.BOSHDisks.Delete(tx, r.DiskGUID)
 }
 
-// orphan keeps a disk that is no instance's any longer.
+// orphan keeps a disk that is not an instance's any longer.
 func orphan(tx *store.Tx, t *cf.BOSHTask, guid string) error {
 	d, err := store.BOSHDisks.Get(tx, guid)
 	if err != nil {

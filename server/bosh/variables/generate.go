@@ -64,7 +64,7 @@ func CheckRotate(declared []Declared, rotate []string) error {
 	var faults []error
 	for _, name := range rotate {
 		if !slices.Contains(names, name) {
-			faults = append(faults, fmt.Errorf("variable %q is to be made anew, but is not declared%s", name, suggest.Hint(name, names)))
+			faults = append(faults, fmt.Errorf("cannot rotate variable %q: it is not declared%s", name, suggest.Hint(name, names)))
 		}
 	}
 	return errors.Join(faults...)

@@ -206,7 +206,7 @@ func TestWhatCannotBeMade(t *testing.T) {
 		}
 	}
 	_, err := Generate(t.Context(), Request{Declared: chain, Rotate: []string{"root", "rooot"}, Now: now, Rand: rand.Reader})
-	if want := `variable "rooot" is to be made anew, but is not declared (did you mean "root"?)`; err == nil || err.Error() != want {
+	if want := `cannot rotate variable "rooot": it is not declared (did you mean "root"?)`; err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,6 +1,6 @@
-// Package access tells who an actor is, what the actor sees, and whether the
-// actor may act at a place: roles as they are now, scopes of the token, and
-// suspended orgs. The rules themselves are package authz's.
+// Package access knows who an actor is, what the actor sees, and whether the actor
+// may act at a place: by current roles, the token's scopes, and suspended orgs. The
+// rules themselves are in package authz.
 package access
 
 import (
@@ -18,8 +18,8 @@ const (
 	eventReader  = authz.SpaceDeveloper | authz.SpaceAuditor | authz.SpaceSupporter
 )
 
-// Actor is the user or client that a token with the scopes speaks for, with the
-// roles of now.
+// Actor is the user or client of a token with these scopes, with its current
+// roles.
 func Actor(tx *store.Tx, who cf.Actor, scopes []string) (*authz.Actor, error) {
 	roles, err := store.Roles.By(tx, "user_guids", who.GUID)
 	if err != nil {
@@ -37,7 +37,7 @@ func DirectorAdmin(a *authz.Actor, scopes []string) bool {
 // Who is an actor, for rows that remember who made them.
 func Who(a *authz.Actor) cf.Actor { return cf.Actor{GUID: a.GUID, Type: a.Type, Name: a.Name} }
 
-// Scope is what the actor sees; nil is everything.
+// Scope is what the actor sees; nil means everything.
 func Scope(tx *store.Tx, a *authz.Actor) (*store.Scope, error) {
 	return scopeOf(a, func(orgs []string) (guids []string, err error) {
 		spaces, err := store.Spaces.By(tx, "organization_guids", orgs...)
@@ -66,13 +66,13 @@ func scopeOf(a *authz.Actor, spacesOf func(orgs []string) ([]string, error)) (*s
 	return s, err
 }
 
-// NotAuthorized is the error for one who sees a thing, but may not do that to it.
+// NotAuthorized is the error for an actor who sees a resource but may not do that to it.
 func NotAuthorized() error {
 	return cf.Errorf(cf.NotAuthorized, "You are not authorized to perform the requested action")
 }
 
-// Check refuses an actor who does not satisfy the rule at a place, and one who
-// would change something in a suspended org, unless that is an admin.
+// Check refuses an actor who does not satisfy the rule at a place, or who is not an
+// admin and would change something in a suspended org.
 func Check(tx *store.Tx, a *authz.Actor, rule authz.Rule, p authz.Place, writes bool) error {
 	if !a.May(rule, p) {
 		return NotAuthorized()
@@ -90,5 +90,5 @@ func Check(tx *store.Tx, a *authz.Actor, rule authz.Rule, p authz.Place, writes 
 // OfOrg is the place of an org.
 func OfOrg(o *cf.Org) authz.Place { return authz.Place{OrgGUID: o.GUID} }
 
-// At is the place of what is in a space.
+// At is the place of resources in a space.
 func At(s *cf.Space) authz.Place { return authz.Place{OrgGUID: s.OrgGUID, SpaceGUID: s.GUID} }

@@ -10,7 +10,7 @@ import (
 	"cupola/store/cf"
 )
 
-// NewApp is an app to be made.
+// NewApp is a request for an app.
 type NewApp struct {
 	Name          change.Field[string]          `json:"name"`
 	Lifecycle     *Lifecycle                    `json:"lifecycle"`
@@ -120,7 +120,7 @@ func Save(c *control.Session, app *cf.App) error {
 	return nameTaken(app, store.Apps.Update(c.Tx, app))
 }
 
-// Start starts an app with what it is now: a new revision, where that differs from the last.
+// Start starts an app with its current configuration: as a new revision, if that differs from the last.
 func Start(c *control.Session, app *cf.App) error {
 	if app.State == cf.Started {
 		return nil
@@ -183,8 +183,8 @@ func setState(c *control.Session, app *cf.App, state cf.AppState) error {
 	return quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return Save(c, app) })
 }
 
-// mayStart checks what an app needs to start, and has its processes run what it
-// is now.
+// mayStart checks that an app can start, and updates its processes to its current
+// configuration.
 func mayStart(c *control.Session, app *cf.App) error {
 	if app.DropletGUID == "" {
 		return cf.Unprocessable("Assign a droplet before starting this app.")
@@ -198,8 +198,8 @@ func mayStart(c *control.Session, app *cf.App) error {
 	return services.Fit(c, app, services.TheApp)
 }
 
-// SetDroplet is assignDroplet by one who asks for it: no deployment may do that
-// meanwhile.
+// SetDroplet is assignDroplet on a user's request: no deployment may be under
+// way.
 func SetDroplet(c *control.Session, app *cf.App, guid string) error {
 	if err := notDeploying(c, app, "Unable to assign current droplet while the app has a deployment in progress. Wait for the deployment to complete or cancel it."); err != nil {
 		return err

@@ -9,16 +9,16 @@ import (
 	"cupola/store/cf"
 )
 
-// Bound is what tells an app's bindings apart from older ones: the digest of
+// Bound distinguishes an app's bindings from older ones: it is the digest of
 // files, or VCAP_SERVICES.
 type Bound struct {
 	Now     string // of the app, in the form that the process was started with
 	Started string // VCAP_SERVICES as the process was started with it
 	ByFiles bool   // Now is of files, which change while an instance runs
-	Restart bool   // the app has them in another form from its next start on
+	Restart bool   // the form changes with the app's next start
 }
 
-// BoundNow is what an app and a process of it are bound to.
+// BoundNow returns the current bindings of an app and its process.
 func BoundNow(c *control.Session, app *cf.App, p *cf.Process) (b Bound, err error) {
 	list, err := services.BoundTo(c, app)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	stagingDiskMB   = 6144
 )
 
-// stagingSize returns the memory and disk of staging containers whose builds ask for no
-// others: the defaults, or half of the largest cell if that is less, so that a small
+// stagingSize returns the memory and disk of staging containers whose builds ask for
+// none: the defaults, or half of the largest cell if that is less, so that a small
 // machine can stage while apps run.
 func stagingSize(c *control.Session) (memoryMB, diskMB int) {
 	var largest lrp.Cell
@@ -49,7 +49,7 @@ func dockerBuild(c *control.Session, b *cf.Build, p *cf.Package) error {
 	return nil
 }
 
-// stagable is the package that a request wants staged, with its app.
+// stagable returns the package that a request would stage, with its app.
 func stagable(c *control.Session, guid string) (*cf.Package, *cf.App, error) {
 	p, err := store.Packages.Visible(c.Tx, guid, c.Scope)
 	if err != nil {
@@ -73,7 +73,7 @@ func stagable(c *control.Session, guid string) (*cf.Package, *cf.App, error) {
 	return p, app, err
 }
 
-// NewBuild is a build to be made.
+// NewBuild is a request for a build.
 type NewBuild struct {
 	Package struct {
 		GUID string `json:"guid"`
@@ -148,8 +148,8 @@ func newBuild(c *control.Session, app *cf.App, p *cf.Package, req NewBuild) (*cf
 	return b, nil
 }
 
-// BuildpacksExist refuses names of buildpacks that are not there for any stack, or
-// wait for their upload: what Cloud Controller checks before it creates an app of a
+// BuildpacksExist refuses names of buildpacks that exist for no stack, or wait for
+// their upload: what Cloud Controller checks before it creates an app of a
 // manifest (BuildpackLifecycleBuildpackModel#validate, AppCreate#validate_buildpacks_are_ready).
 func BuildpacksExist(c *control.Session, lifecycle *Lifecycle, names []string) error {
 	var unknown, waiting []string

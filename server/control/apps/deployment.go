@@ -93,8 +93,8 @@ const (
 	NoUpdate = "Cannot update this process while a deployment is in flight."
 )
 
-// NewDeployment is a deployment to be made: of a droplet, or of what a revision
-// was of; of what the app has where both are nil.
+// NewDeployment is a request for a deployment: of a droplet, of a revision, or of the
+// app's current droplet if both are nil.
 type NewDeployment struct {
 	AppGUID, Strategy string
 	Droplet, Revision *string
@@ -132,7 +132,7 @@ func Deploy(c *control.Session, req NewDeployment) (*cf.Deployment, error) {
 	return d, deploymentEvent(c, app, d, req)
 }
 
-// deployable is the app that a deployment is for, if it can have one.
+// deployable returns the app of a deployment, if it can have one.
 func deployable(c *control.Session, req NewDeployment) (*cf.App, error) {
 	c.Checked = true
 	app, err := c.App(req.AppGUID)
@@ -148,8 +148,8 @@ func deployable(c *control.Session, req NewDeployment) (*cf.App, error) {
 	return app, services.Fit(c, app, services.TheApp)
 }
 
-// beginWith gives the app what is deployed, and tells the deployment what it
-// begins with.
+// beginWith sets the app's droplet and revision to the deployed ones, and records in the
+// deployment what it begins with.
 func beginWith(c *control.Session, app *cf.App, d *cf.Deployment, req NewDeployment) (with deployed, err error) {
 	with.scale = req.Scale
 	if with.revision, err = target(c, app, d, req); err != nil {
@@ -253,7 +253,7 @@ func replace(c *control.Session, app *cf.App, d *cf.Deployment, with deployed) e
 	return quota.Within(c, app.SpaceGUID, quota.Processes, func() error { return addProcess(c, d, with) })
 }
 
-// wouldFit says whether the web process could be what the deployment is to make
+// wouldFit says whether the web process could be what the deployment makes
 // of it, were there no other.
 func wouldFit(c *control.Session, app *cf.App, web cf.Process, scale Scale) error {
 	was := web

@@ -83,7 +83,7 @@ func AwaitsUpload(d *cf.Droplet) error {
 	return nil
 }
 
-// KeepDroplet gives a droplet of an app the bits that were uploaded.
+// KeepDroplet stores the uploaded bits of an app's droplet.
 func KeepDroplet(c *control.Session, app *cf.App, d *cf.Droplet, digest string, size int64) error {
 	if err := AwaitsUpload(d); err != nil {
 		return err

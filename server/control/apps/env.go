@@ -150,14 +150,14 @@ func ChangeEnvGroup(c *control.Session, name string, req EnvChange) error {
 	return store.EnvGroups.Put(c.Tx, g)
 }
 
-// Env is what an app's processes have beside its own variables.
+// Env is what an app's processes have besides its own variables.
 type Env struct {
 	Running, Staging map[string]string
 	Application      any            // VCAP_APPLICATION of its web process
 	System           map[string]any // what the platform says of its services
 }
 
-// EnvOf is the environment of an app as it is now.
+// EnvOf returns the current environment of an app.
 func EnvOf(c *control.Session, app *cf.App) (e Env, err error) {
 	running, err := EnvGroup(c, "running")
 	if err != nil {

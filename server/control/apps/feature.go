@@ -27,7 +27,7 @@ var Features = []Feature{
 	{string(bindings.FormServiceBindingIO), "Enable file-based service bindings of RFC-0030 for the app", authz.SpaceDeveloper, nil},
 }
 
-// On tells whether an app has the feature.
+// On reports whether an app has the feature.
 func (f Feature) On(a *cf.App) bool {
 	if f.flag != nil {
 		return *f.flag(a)
@@ -67,10 +67,10 @@ func SetFeatures(a *cf.App, want map[string]bool) error {
 	return nil
 }
 
-// FeatureNotFound is the error of a feature that there is not.
+// FeatureNotFound is the error for an unknown feature.
 func FeatureNotFound() error { return cf.Errorf(cf.ResourceNotFound, "Feature not found") }
 
-// FindFeature is the feature of a name.
+// FindFeature returns the feature of a name.
 func FindFeature(name string) (Feature, error) {
 	for _, f := range Features {
 		if f.Name == name {

@@ -13,7 +13,7 @@ import (
 )
 
 // Lifecycle is a lifecycle as clients write it: RFC-0046 has the
-// credentials beside data, Cloud Controller in it.
+// credentials next to data, Cloud Controller in it.
 type Lifecycle struct {
 	Type string `json:"type"`
 	Data struct {
@@ -235,7 +235,7 @@ const cnbLifecycle = "diego_cnb"
 // DockerLifecycle is Cloud Controller's flag for apps that are images.
 const DockerLifecycle = "diego_docker"
 
-// lifecycleAllowed refuses what would run on an image, or be of Cloud Native Buildpacks, while
+// lifecycleAllowed refuses apps on images, and those of Cloud Native Buildpacks, while
 // that is not allowed.
 func lifecycleAllowed(c *control.Session, l cf.Lifecycle) error {
 	if l.Type == cf.LifecycleCNB {
@@ -318,8 +318,8 @@ func checkBuildpack(c *control.Session, lifecycle, name, stack string) error {
 	return cf.Unprocessable(`Buildpack "%s" for stack "%s" must be an existing admin buildpack or a valid git URI`, name, stack)
 }
 
-// stackStages refuses to stage on a stack that is shut for it, and warns of one
-// that will be (RFC-0045). fresh is what was never built: it is let onto fewer.
+// stackStages refuses to stage on a stack that is locked or disabled, and warns of one
+// that will be (RFC-0045). fresh apps, which were never built, may use fewer stacks.
 func stackStages(c *control.Session, name string, fresh bool) error {
 	if name == "" {
 		return nil
@@ -344,8 +344,8 @@ func stackStages(c *control.Session, name string, fresh bool) error {
 	return nil
 }
 
-// warnOfStack tells who builds on a stack that does not suit this machine. Of an
-// image its pull tells.
+// warnOfStack warns of a stack that does not suit this machine. For an image, the pull
+// warns.
 func warnOfStack(c *control.Session, app *cf.App, stack string) {
 	if c.Platform.StackWarning == nil || desire.IsImage(stack) {
 		return

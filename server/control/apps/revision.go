@@ -19,7 +19,7 @@ import (
 // again.
 const maxRevision = 9999
 
-// latestRevision is nil for an app that has none, or is to have none.
+// latestRevision is nil for an app without one, or with revisions disabled.
 func latestRevision(c *control.Session, app *cf.App) (*cf.Revision, error) {
 	if !app.RevisionsOn {
 		return nil, nil

@@ -53,7 +53,7 @@ func keep(o change.Field[int], was int) int {
 	return was
 }
 
-// Scale is a change of how much a process is to have.
+// Scale is a change of a process's instances and limits.
 type Scale struct {
 	Instances    change.Field[int]   `json:"instances"`
 	MemoryMB     change.Field[int]   `json:"memory_in_mb"`

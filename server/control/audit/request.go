@@ -20,7 +20,7 @@ func Request(r Data) Data {
 		data["password"] = censored
 	}
 	if lifecycle, ok := r["lifecycle"].(Data); ok {
-		hideLifecycle(lifecycle) // RFC-0046 has credentials beside the data
+		hideLifecycle(lifecycle) // RFC-0046 has credentials next to the data
 		if data, ok := lifecycle["data"].(Data); ok {
 			hideLifecycle(data)
 		}

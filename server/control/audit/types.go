@@ -59,7 +59,7 @@ const (
 	AppTaskCancel               Type = "audit.app.task.cancel"
 	AppTaskUnplaced             Type = "audit.app.task.unplaced"
 
-	// Of jobs of apps. Cloud Foundry's scheduler is no part of Cloud Controller, which has none of these.
+	// Of jobs of apps. Cloud Foundry's scheduler is not part of Cloud Controller, which has none of these.
 	AppJobCreate     Type = "audit.app.job.create"
 	AppJobUpdate     Type = "audit.app.job.update"
 	AppJobDelete     Type = "audit.app.job.delete"
@@ -68,7 +68,7 @@ const (
 	AppJobFail       Type = "audit.app.job.fail"
 	AppJobSkip       Type = "audit.app.job.skip"
 
-	// Of scaling policies. App Autoscaler is no part of Cloud Controller either.
+	// Of scaling policies. App Autoscaler is not part of Cloud Controller either.
 	AppScalingPolicySet    Type = "audit.app.scaling_policy.set"
 	AppScalingPolicyDelete Type = "audit.app.scaling_policy.delete"
 

@@ -9,7 +9,7 @@ import (
 	"cupola/store/cf"
 )
 
-// Data is what an event tells beside its type, actor and target, as JSON.
+// Data is what an event tells besides its type, actor and target, as JSON.
 type Data = map[string]any
 
 // Hidden stands for secrets in Data: Cloud Controller's text.

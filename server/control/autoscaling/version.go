@@ -57,7 +57,7 @@ func isKey(o map[string]any) bool {
 	return named && configuration["custom_metrics"] == nil && count(o, []string{"instance_min_count", "instance_max_count", "scaling_rules", "schedules"}) == 0
 }
 
-// take takes what is no part of a policy out of parameters that are right.
+// take takes what is not part of a policy out of parameters that are right.
 func take(o map[string]any) (p Parameters) {
 	p.Credential, _ = o["credential-type"].(string)
 	configuration, _ := o["configuration"].(map[string]any)

@@ -18,7 +18,7 @@ type answer struct {
 	message string
 }
 
-// lookAtCall finds what there is to do for the run of a call. One that was started by an
+// lookAtCall finds what is due for the run of a call. One that was started by an
 // earlier daemon is not repeated: it is not known how it was answered.
 func (l *Loop) lookAtCall(r *round, x *cf.JobExecution) {
 	l.mu.Lock()
@@ -33,7 +33,7 @@ func (l *Loop) lookAtCall(r *round, x *cf.JobExecution) {
 	}
 }
 
-// request makes the request of a run beside other work.
+// request makes the request of a run in the background.
 func (l *Loop) request(ctx context.Context, guid string) error {
 	call, app, err := l.startRequest(ctx, guid)
 	if err != nil || call == nil {

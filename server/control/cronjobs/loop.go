@@ -45,7 +45,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	return store.Derive(store.As(ctx, name), l.Store, store.Derivation[round]{Name: name, Read: l.look, Use: l.work, Log: l.Log})
 }
 
-// Once does what there is to do now.
+// Once does what is due now.
 func (l *Loop) Once(ctx context.Context) error {
 	return store.DeriveOnce(ctx, l.Store, l.look, func(ctx context.Context, r round) error {
 		_, err := l.work(ctx, r)
@@ -53,15 +53,15 @@ func (l *Loop) Once(ctx context.Context) error {
 	})
 }
 
-// round is what there is to do.
+// round lists what is due.
 type round struct {
 	due   []string  // schedules, by GUID
 	ended []string  // runs that have ended, or take too long, by GUID
-	calls []string  // runs of calls whose request is to be made, by GUID
+	calls []string  // runs of calls whose request is due, by GUID
 	next  time.Time // when there is more
 }
 
-// look finds what there is to do without keeping others from writing: most looks find
+// look finds what is due in a read transaction: most looks find
 // nothing.
 func (l *Loop) look(tx *store.Tx) (r round, err error) {
 	schedules, err := store.JobSchedules.Enabled(tx)
@@ -125,7 +125,7 @@ func byGUID[T any](tx *store.Tx, t *store.Table[T], guids []string, guid func(*T
 	return all, err
 }
 
-// work does what there is to do, each in a transaction. Runs are noted as ended first: the
+// work does what is due, each in a transaction. Runs are noted as ended first: the
 // next may be due.
 func (l *Loop) work(ctx context.Context, r round) (next time.Time, err error) {
 	for _, guid := range r.ended {

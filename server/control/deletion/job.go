@@ -69,7 +69,7 @@ func (d *Progress) paused(c *control.Session) bool {
 	return d.More
 }
 
-// binding has the broker delete a binding once it can, and looks what has
+// binding makes the broker delete a binding once it can, and checks what has
 // become of it.
 func (d *Progress) binding(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInstance) error {
 	op := b.LastOperation
@@ -88,12 +88,12 @@ func (d *Progress) binding(c *control.Session, b *cf.ServiceBinding, i *cf.Servi
 	return err
 }
 
-// broken tells whether it failed since the deletion began.
+// broken reports whether it failed since the deletion began.
 func (d *Progress) broken(op cf.LastOperation) bool {
 	return op.Is(cf.OpDelete, cf.OpFailed) && !op.UpdatedAt.Before(d.Since)
 }
 
-// instance has the broker delete a service instance once it can, and looks what
+// instance makes the broker delete a service instance once it can, and checks what
 // has become of it.
 func (d *Progress) instance(c *control.Session, i *cf.ServiceInstance) error {
 	op := i.LastOperation
@@ -128,8 +128,8 @@ func (d *Progress) area(c *control.Session, filter, guid string) error {
 	return d.unbindManaged(c, "app_"+filter, guid)
 }
 
-// Delete does a transaction of what a job is to delete, unless a broker has
-// anything for it, and tells whether it is gone.
+// Delete does one transaction of a deletion job, unless a broker has
+// anything for it, and reports whether it is gone.
 func Delete(c *control.Session, j *cf.Job, d *Progress) (done bool, err error) {
 	guid := j.ResourceGUID
 	switch j.Operation {

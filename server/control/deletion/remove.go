@@ -15,7 +15,7 @@ import (
 )
 
 // removeApp deletes an app with all that is its own, and takes it out of its
-// routes. What runs of it is stopped, since nothing desires it any longer.
+// routes. Its instances stop, since they are no longer desired.
 func removeApp(c *control.Session, app *cf.App) error {
 	if err := removeServices(c, app); err != nil {
 		return err

@@ -50,7 +50,7 @@ func Delete(c *control.Session, operation, resourceType, guid string) (*cf.Job, 
 	return j, store.Jobs.Insert(c.Tx, j)
 }
 
-// end is what has become of a job: it is done, or failed, or has more to do. Else
+// end is the state of a job after a transaction: done, failed, or with more to do. Else
 // it waits.
 type end struct {
 	done  bool

@@ -16,7 +16,7 @@ import (
 	"cupola/store/cf"
 )
 
-// Config is what a Loop needs.
+// Config configures a Loop.
 type Config struct {
 	Store    *store.Store
 	Log      *slog.Logger
@@ -38,10 +38,10 @@ type Loop struct {
 // New makes a Loop.
 func New(c Config) *Loop { return &Loop{Config: c, idle: map[string]bool{}} }
 
-// tick is how often jobs that wait are looked at though nothing changed.
+// tick is how often waiting jobs are looked at without a change.
 const tick = time.Minute
 
-// Run works until ctx ends. What a daemon left unfinished goes on.
+// Run works until ctx ends. It continues the unfinished jobs of an earlier daemon.
 func (l *Loop) Run(ctx context.Context) error {
 	const name = "waiting jobs"
 	return store.Derive(store.As(ctx, name), l.Store, store.Derivation[map[string]string]{Name: name, Read: l.look, Use: l.round, Tick: tick, Log: l.Log})

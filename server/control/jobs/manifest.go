@@ -9,8 +9,8 @@ import (
 )
 
 // applyNext applies the next part of a manifest's job, and then ends the job if
-// nothing is left to do or to wait for. It may do what the one who asked may do
-// now: roles can have gone since.
+// nothing is left to do or to wait for. It has the current rights of the user who asked:
+// roles may have been removed since.
 func applyNext(c *control.Session, j *cf.Job, in *input) (e end, err error) {
 	part, err := store.JobParts.Next(c.Tx, j.GUID)
 	if err != nil {

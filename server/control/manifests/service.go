@@ -97,7 +97,7 @@ func bind(c *control.Session, b *cf.ServiceBinding, app *cf.App, i *cf.ServiceIn
 	return err
 }
 
-// BindingsMade tells whether all that a manifest's job waits for is made, and why
+// BindingsMade reports whether all that a manifest's job waits for is made, and why
 // not.
 func BindingsMade(c *control.Session, list []control.Awaited) (done bool, fault *cf.Error, err error) {
 	for _, a := range list {

@@ -9,7 +9,7 @@ import (
 	"cupola/store/cf"
 )
 
-// insert adds an org. One who is no admin gets the roles to manage it.
+// insert adds an org. One who is not an admin gets the roles to manage it.
 func insert(c *control.Session, o *cf.Org) error {
 	err := store.Orgs.Insert(c.Tx, o)
 	if store.IsTaken(err) {
@@ -67,7 +67,7 @@ func Create(c *control.Session, req OrgChange) (*cf.Org, error) {
 	return o, insert(c, o)
 }
 
-// MayCreate lets users make orgs who are no admins when the operator wants it so.
+// MayCreate lets users make orgs who are not admins when the operator wants it so.
 func MayCreate(c *control.Session) error {
 	if c.Actor.Admin {
 		return c.PermitAdmin()

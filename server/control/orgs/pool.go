@@ -143,7 +143,7 @@ func warnOfPool(c *control.Session, s *cf.Space, p *cf.PlacementPool) error {
 	return nil
 }
 
-// AssignPoolToApps gives apps a placement pool of their own, instead of the one that they had.
+// AssignPoolToApps gives apps their own placement pool, instead of the one that they had.
 func AssignPoolToApps(c *control.Session, p *cf.PlacementPool, guids []string) error {
 	apps, err := store.Apps.Matching(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
 	if err != nil {
@@ -161,7 +161,7 @@ func AssignPoolToApps(c *control.Session, p *cf.PlacementPool, guids []string) e
 	return nil
 }
 
-// RemoveAppFromPool leaves an app that has a placement pool of its own to that of its space.
+// RemoveAppFromPool removes an app's own placement pool, so that its space's applies.
 func RemoveAppFromPool(c *control.Session, p *cf.PlacementPool, app string) error {
 	a, err := store.Apps.Visible(c.Tx, app, c.Scope)
 	if err != nil && !store.IsNotFound(err) {

@@ -52,11 +52,11 @@ func each(tx *store.Tx, list []cf.NetworkPolicy, f func(*store.Tx, cf.NetworkPol
 	return nil
 }
 
-// MaxPolicies is how many policies one who is no admin may have for a source:
+// MaxPolicies is how many policies one who is not an admin may have for a source:
 // the policy server's max_policies_per_app_source.
 const MaxPolicies = 150
 
-// networkAdmin tells whether the actor may have any policy.
+// networkAdmin reports whether the actor may have any policy.
 func networkAdmin(c *control.Session) bool {
 	return c.Actor.Admin || slices.Contains(c.Scopes, "network.admin")
 }

@@ -10,7 +10,7 @@ import (
 // breaks; "" for those it keeps.
 type excess struct{ memory, instance, instances, logs, tasks, routes, ports, services, keys, domains string }
 
-// over tells whether a change adds to what is above a limit.
+// over reports whether a change increases a usage above its limit.
 func over(limit *int, before, after int) bool {
 	return limit != nil && after > before && after > *limit
 }
@@ -60,8 +60,7 @@ func (b *Budget) logs(say func(bool, string, string) string) string {
 // OfSpace reports whether the quota is a space's, not its org's.
 func (b *Budget) OfSpace() bool { return b.area.filter == inSpaces }
 
-// exceeded tells, in the order in which Cloud Controller does, which limits a
-// change breaks. Of routes and services it names the space's alone where both
+// exceeded lists, in Cloud Controller's order, which limits a change breaks. Of routes and services it names the space's alone where both
 // are broken.
 func exceeded(list []*Budget) []string {
 	var org, space excess

@@ -1,5 +1,5 @@
-// Package quota counts what orgs and spaces use, and refuses changes with which
-// one uses more than before and more than its quota allows.
+// Package quota counts the usage of orgs and spaces, and refuses changes that increase
+// a usage beyond the quota.
 package quota
 
 import (
@@ -72,7 +72,7 @@ func (a Area) where(prefix string, more map[string][]string) map[string][]string
 	return w
 }
 
-// Kind is what a change can use more of: only that is Kind for it.
+// Kind is a set of resources that a change can use more of.
 type Kind uint8
 
 // The kinds, and all of them.

@@ -32,8 +32,8 @@ func Budgets(tx *store.Tx, org *cf.Org, space *cf.Space) (list []*Budget, err er
 	return append(list, &Budget{Limits: s.Limits, area: OfSpace(space.GUID), name: space.Name}), nil
 }
 
-// Within makes a change in a space, and refuses it when the space or its
-// org then uses more than before and more than a quota allows. One that uses too
+// Within makes a change in a space, and refuses it if it increases the usage of the
+// space or its org beyond a quota. One that uses too
 // much already may still use less. The change can only use more of what is named.
 func Within(c *control.Session, spaceGUID string, of Kind, change func() error) error {
 	space, err := store.Spaces.Get(c.Tx, spaceGUID)
@@ -47,8 +47,8 @@ func Within(c *control.Session, spaceGUID string, of Kind, change func() error) 
 	return within(c, org, space, of, change)
 }
 
-// WithinOrg is Within for what is in no space. What is in no org ("")
-// has no quota.
+// WithinOrg is Within for resources outside of spaces. Without an org (""), there
+// is no quota.
 func WithinOrg(c *control.Session, orgGUID string, of Kind, change func() error) error {
 	if orgGUID == "" {
 		return change()

@@ -23,7 +23,7 @@ const MaxDestinations = 100
 // Protocols are what a destination may speak.
 var Protocols = []string{"http1", "http2", "tcp"}
 
-// sameDestination tells whether two lead to the same port of the same process.
+// sameDestination reports whether two lead to the same port of the same process.
 func sameDestination(a, b cf.Destination) bool {
 	return a.AppGUID == b.AppGUID && a.ProcessType == b.ProcessType && a.Port == b.Port
 }

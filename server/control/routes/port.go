@@ -43,7 +43,7 @@ func AnyPort(c *control.Session, d *cf.Domain) (int, error) {
 	return 0, cf.Unprocessable("There are no more ports available for this domain.")
 }
 
-// portTaken tells whether a route has a port, and which.
+// portTaken reports whether a route has a port, and which.
 func portTaken(c *control.Session, port int) (*cf.Route, bool, error) {
 	r, err := store.Routes.First(c.Tx, store.Query{Where: map[string][]string{"ports": {strconv.Itoa(port)}}})
 	if store.IsNotFound(err) {

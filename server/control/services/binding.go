@@ -250,8 +250,8 @@ func ReplaceBinding(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInsta
 	return store.ServiceBindings.Delete(c.Tx, b.GUID)
 }
 
-// Abandon has the broker forget an instance, or a binding of it, that it may
-// have made though it was told to the platform as failed.
+// Abandon makes the broker forget an instance, or a binding of it, that it may
+// have made though it reported failure to the platform.
 func Abandon(c *control.Session, i *cf.ServiceInstance, binding string) error {
 	o, err := offerOf(c, i)
 	if err != nil {

@@ -78,7 +78,7 @@ func createUserProvided(c *control.Session, i *cf.ServiceInstance, req NewInstan
 	return instanceEvent(c, audit.UserProvidedCreate, i, request)
 }
 
-// createManaged adds a managed service instance, which a job has a broker make.
+// createManaged adds a managed service instance, which a broker makes in a job.
 func createManaged(c *control.Session, i *cf.ServiceInstance, space *cf.Space, planGUID string) error {
 	plan, err := planFor(c, planGUID, space)
 	if err != nil {

@@ -42,7 +42,7 @@ func save(c *control.Session, i *cf.ServiceInstance, write func(*store.Tx, *cf.S
 	return err
 }
 
-// otherNamed tells whether another instance is called like this one, of those
+// otherNamed reports whether another instance is called like this one, of those
 // whose filter has the space.
 func otherNamed(c *control.Session, i *cf.ServiceInstance, filter string) (bool, error) {
 	named, err := store.ServiceInstances.Where(c.Tx, map[string][]string{"names": {i.Name}, filter: {i.SpaceGUID}})
@@ -57,7 +57,7 @@ func faults(i *cf.ServiceInstance) error {
 		len(i.SyslogDrainURL) <= maxURL, "syslog_drain_url max_length", len(strings.Join(i.Tags, "")) <= maxTags, "tags too_long"))
 }
 
-// Changing tells whether an operation forbids to delete its instance:
+// Changing reports whether an operation forbids to delete its instance:
 // one that a broker takes its time to make can be deleted meanwhile.
 func Changing(op cf.LastOperation) bool {
 	return op.Is(cf.OpCreate, cf.OpInitial) || op.Type != cf.OpCreate && op.InProgress()

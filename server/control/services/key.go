@@ -8,7 +8,7 @@ import (
 	"cupola/store/cf"
 )
 
-// createKey adds a key, which a job has the broker make.
+// createKey adds a key, which the broker makes in a job.
 func createKey(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInstance, req NewBinding) error {
 	space, err := c.InSpace(i.SpaceGUID)
 	if err != nil {

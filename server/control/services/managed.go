@@ -52,12 +52,12 @@ func (r ManagedChange) plan() string {
 	return r.Relationships.Plan.GUID()
 }
 
-// onlyMetadata tells whether nothing but labels and annotations are asked to change.
+// onlyMetadata reports whether nothing but labels and annotations are asked to change.
 func (r ManagedChange) onlyMetadata() bool {
 	return r.Metadata != nil && !r.Name.Set && !r.Tags.Set && !r.Parameters.Set && r.Relationships == nil && !r.Maintenance.Set
 }
 
-// concerns tells whether a change concerns the broker.
+// concerns reports whether a change concerns the broker.
 func (r ManagedChange) concerns(i *cf.ServiceInstance, o Offer) bool {
 	return r.Name.Set && o.Offering.AllowContextUpdates || r.Parameters.Set ||
 		r.plan() != "" && r.plan() != i.PlanGUID || r.version() != "" && r.version() != i.MaintenanceVersion

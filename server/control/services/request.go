@@ -29,7 +29,7 @@ func (t *Tags) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// isObject tells whether what was given is a JSON object, if it is not null.
+// isObject reports whether what was given is a JSON object, if it is not null.
 func isObject(v change.Field[json.RawMessage]) bool {
 	return !v.Set || v.Null || strings.HasPrefix(strings.TrimSpace(string(v.V)), "{")
 }
@@ -42,7 +42,7 @@ func objectOf(v change.Field[json.RawMessage]) json.RawMessage {
 	return v.V
 }
 
-// isURI tells whether a text is what Ruby's URI takes for an absolute one.
+// isURI reports whether a text is what Ruby's URI takes for an absolute one.
 func isURI(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Scheme != "" && (u.Host != "" || u.Path != "" || u.Opaque != "") && !strings.ContainsAny(s, " \t\r\n<>\"{}|\\^`")

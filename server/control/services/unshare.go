@@ -46,7 +46,7 @@ func (u *Unsharing) Step(c *control.Session, i *cf.ServiceInstance, spaceGUID st
 	return true, Unshare(c, i, space.GUID)
 }
 
-// unbind has the broker delete a binding, once.
+// unbind makes the broker delete a binding, once.
 func (u *Unsharing) unbind(c *control.Session, b *cf.ServiceBinding, i *cf.ServiceInstance, space *cf.Space) error {
 	op, begun := b.LastOperation, slices.Contains(u.begun, b.GUID)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"cupola/store/cf"
 )
 
-// Visibility says who is to see a plan.
+// Visibility says who may see a plan.
 type Visibility struct {
 	Type          string `json:"type"`
 	Organizations change.Field[[]struct {

@@ -32,7 +32,7 @@ const (
 	channelClose  = 255 // of the channel that is the message's second byte
 )
 
-// Bounds of messages: of ours, and of what a container says at once.
+// Bounds of messages: sent, and received from a container at once.
 const (
 	maxSent     = 16 << 10
 	maxReceived = 4 << 20

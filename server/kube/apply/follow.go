@@ -136,7 +136,7 @@ func (c *Cluster) watch(ctx context.Context, f Following, version string) (strin
 	return version, nil
 }
 
-// slim leaves out who wrote which field, which is as long as all the rest, and which nobody reads.
+// slim leaves out who wrote which field, which is as long as all the rest, and is not read.
 func slim(o kube.Object) kube.Object {
 	delete(o.Map("metadata"), "managedFields")
 	return o

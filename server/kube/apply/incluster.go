@@ -19,7 +19,7 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 func inCluster(dir string) (*rest.Config, string, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
-		return nil, "", errors.New("find the cluster: this process is no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+		return nil, "", errors.New("find the cluster: this process is not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
 	}
 	namespace, err := os.ReadFile(filepath.Join(dir, "namespace"))
 	if err != nil {

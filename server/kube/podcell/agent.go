@@ -147,7 +147,7 @@ func (a *agent) run(ctx context.Context) {
 	}
 }
 
-// step makes or removes the agent. It is to be called again after a wait, if it is not zero.
+// step makes or removes the agent. It must be called again after wait, unless that is zero.
 func (a *agent) step(ctx context.Context) (wait time.Duration, err error) {
 	if !a.cell.knows() {
 		return 0, nil
@@ -178,7 +178,7 @@ func (a *agent) step(ctx context.Context) (wait time.Duration, err error) {
 	return agentRetry, a.remove(ctx)
 }
 
-// make has a pod run the program of this daemon, with its policies.
+// make makes a pod that runs this daemon's program, and its policies.
 func (a *agent) make(ctx context.Context, pod kube.Object) error {
 	o := a.cell.options()
 	if pod == nil || a.image.Reference == "" {

@@ -13,12 +13,12 @@ import (
 )
 
 // errNoPrograms is of an image that is not of a droplet, and does not have the program that is asked for.
-var errNoPrograms = errors.New("only the SSH server of cupola runs beside the process of a docker app on a Kubernetes cell")
+var errNoPrograms = errors.New("only the SSH server of cupola runs next to the process of a docker app on a Kubernetes cell")
 
 // greetTime is how long a program may take until it says something.
 const greetTime = 20 * time.Second
 
-// Attach runs a further program in an instance, beside its process, and returns its standard input and output as
+// Attach runs a further program in an instance, next to its process, and returns its standard input and output as
 // cell.Cell's does. The program speaks first: what keeps it from that is the error. In a docker app it is the helper alone.
 func (c *Cell) Attach(ctx context.Context, guid string, argv ...string) (io.ReadWriteCloser, error) {
 	i := c.instance(guid)

@@ -315,7 +315,7 @@ func (c *Cell) launch(i *instance, live func(context.Context)) {
 	}))
 }
 
-// inBackground lets f run beside the instances; ctx ends with Run.
+// inBackground runs f in a goroutine; ctx ends with Run.
 func (c *Cell) inBackground(f func(ctx context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -485,7 +485,7 @@ func (i *instance) isLost(pod kube.Object) bool {
 // takenAway is why an instance is lost, mostly.
 const takenAway = "it was taken away by the cluster"
 
-// lost ends an instance whose pod the cluster took away. It is no crash: that its container is
+// lost ends an instance whose pod the cluster took away. It is not a crash: that its container is
 // missing is seen, and it is started elsewhere.
 func (i *instance) lost(ctx context.Context, why string) bool {
 	i.errorf("Pod %s is lost: %s", i.guid, why)
@@ -523,7 +523,7 @@ func (i *instance) crashed(ctx context.Context, end kube.InstanceEnd) bool {
 func (i *instance) end(ctx context.Context, exit lrp.Exit) bool {
 	i.output.drain()
 	if exit.Stopped {
-		// What an app is told to have ended has: its pod goes first.
+		// Delete the pod first: what is reported as ended has ended.
 		i.clear(ctx)
 		if ctx.Err() == nil {
 			i.finish(exit)

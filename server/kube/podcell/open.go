@@ -38,7 +38,7 @@ func connect(of cells.Cluster, log *slog.Logger) (*apply.Cluster, error) {
 }
 
 // Check does on a cluster what its cell will do, and leaves nothing there: it lists pods, Secrets and network
-// policies, and has the cluster say whether it would take the pod of an instance, and its Secret. An error comes with what to do about it.
+// policies, and asks the cluster whether it would accept the pod of an instance, and its Secret. An error comes with a mend.
 func Check(ctx context.Context, of cells.Cluster, log *slog.Logger) (mend string, err error) {
 	if err := try(ctx, of, log); err != nil {
 		return mendOf(err), err

@@ -29,7 +29,7 @@ type Pulls struct {
 	Open func(source string) (*os.File, error)
 	Keep func(ctx context.Context, r io.Reader) (lrp.Blob, error)
 	Has  func(digest string) bool // of what Keep kept
-	CA   func() ([]byte, error)   // the certificates that pods are to trust, as PEM
+	CA   func() ([]byte, error)   // the certificates that pods trust, as PEM
 
 	registry registry.Registry
 	listener net.Listener

@@ -61,7 +61,7 @@ func Left(dir string, given []cells.Cluster, log *slog.Logger) (left []cells.Clu
 	return left, err
 }
 
-// isGone reports whether a cluster cannot be reached any longer, because the user has removed its kubeconfig, or because this process is no pod.
+// isGone reports whether a cluster cannot be reached any longer, because the user has removed its kubeconfig, or because this process is not a pod.
 func isGone(c cells.Cluster) bool {
 	if c.Kubeconfig == cells.InCluster {
 		return os.Getenv("KUBERNETES_SERVICE_HOST") == ""

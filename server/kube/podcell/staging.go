@@ -79,7 +79,7 @@ func (p *Pulls) staging(cell, guid string) (registry.Staging, error) {
 	return i.staging, nil
 }
 
-// take takes what is to be done, as a daemon does that starts the staging.
+// take takes the plan, as a daemon does that starts the staging.
 func (s *staging) take(spec lrp.Container) error {
 	plan, err := kube.PlanOf(spec)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *staging) Begin() (end func(), ok bool) {
 	}
 }
 
-// Plan is what is to be done.
+// Plan returns the work of the staging.
 func (s *staging) Plan() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *staging) end(name string) {
 	delete(s.sending, name)
 }
 
-// keep notes what was sent: on disk, before the stager is told.
+// keep stores what was sent on disk, before the stager gets an answer.
 func (s *staging) keep(change func(*keptOutputs)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

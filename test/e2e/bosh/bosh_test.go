@@ -205,7 +205,7 @@ func TestDeployment(t *testing.T) {
 	if _, now := b.instances(); now[1].State != "running" || now[1].UpToDate || now[1].Address != before[1].Address {
 		t.Errorf("got %+v; want the second instance untouched", now[1])
 	}
-	if out, err := b.deploy("[]", "--rotate", "nats_pasword"); err == nil || !strings.Contains(out, `variable "nats_pasword" is to be made anew, but is not declared (did you mean "nats_password"?)`) || strings.Contains(out, "Task ") {
+	if out, err := b.deploy("[]", "--rotate", "nats_pasword"); err == nil || !strings.Contains(out, `cannot rotate variable "nats_pasword": it is not declared (did you mean "nats_password"?)`) || strings.Contains(out, "Task ") {
 		t.Errorf("got %v\n%s\nwant a name that is no variable's refused", err, out)
 	}
 	b.must(b.deploy(change("version", 2)))

@@ -75,7 +75,7 @@ func (m *moving) one(app string) {
 	m.d.T.Helper()
 	end := m.send()
 	m.move("edge", 1, app)
-	if out := m.move("cupola", 0); !strings.Contains(out, "stays: it has the placement pool edge of its own") { // where the others are
+	if out := m.move("cupola", 0); !strings.Contains(out, "stays: it has its own placement pool edge") { // where the others are
 		m.d.T.Errorf("the move of the space does not say that the app stays:\n%s", out)
 	}
 	want := e2e.GUIDs(m.d.Running(app, "web", len(m.d.Stats(app, "web"))))

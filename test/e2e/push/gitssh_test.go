@@ -162,8 +162,8 @@ func (c *sshClone) nothingElse(t *testing.T) {
 		{"laptop", "", []string{touch}, "only git push is served here"},
 		{"laptop", "", []string{"git-receive-pack '/cupola/dev/ssh-app.git'; " + touch}, "only git push is served here"},
 		{"laptop", "", []string{"git-receive-pack $(" + touch + ")"}, "only git push is served here"},
-		{"laptop", "", []string{"git-receive-pack '/cupola/dev/a`" + touch + "`.git'"}, "ERR This is no repository."}, // of the path's own slashes
-		{"laptop", "", []string{"git-receive-pack '/../../etc/passwd'"}, "ERR This is no repository."},
+		{"laptop", "", []string{"git-receive-pack '/cupola/dev/a`" + touch + "`.git'"}, "ERR This is not a repository."}, // of the path's own slashes
+		{"laptop", "", []string{"git-receive-pack '/../../etc/passwd'"}, "ERR This is not a repository."},
 		{"laptop", "", []string{"git-receive-pack '/../../..'"}, "ERR Organization '..' not found."},
 		{"laptop", "", []string{"git-receive-pack '/cupola/nowhere/ssh-app.git'"}, "ERR Space 'nowhere' not found."},
 		{"laptop", "", []string{"git-upload-pack '/cupola/dev/ssh-app.git'"}, "takes pushes and gives nothing out"},

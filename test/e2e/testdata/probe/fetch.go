@@ -12,7 +12,7 @@ import (
 )
 
 // fetch gets url= and says what it got, and whose certificate it saw. It trusts whom
-// the container is to trust, and shows the instance's own certificate.
+// the container should trust, and shows the instance's own certificate.
 func fetch(w http.ResponseWriter, r *http.Request) {
 	pool := x509.NewCertPool()
 	files, _ := filepath.Glob(os.Getenv("CF_SYSTEM_CERT_PATH") + "/*.crt")
