@@ -196,3 +196,11 @@ func TestWhatIsNotHereYetIsEmpty(t *testing.T) {
 		{method: "GET", path: "/v3/service_instances/x", status: 404, want: detail(10010, "Service instance not found")},
 	})
 }
+
+// TestRefusedVariables shows the value of a variable as it was sent.
+func TestRefusedVariables(t *testing.T) {
+	w := newWorld(t)
+	w.run(t, []step{{as: "space_developer", method: "POST", path: "/v3/apps", status: 422,
+		body: `{"name": "v", "relationships": {"space": {"data": {"guid": "space-1"}}}, "environment_variables": {"A": {"b": [1]}}}`,
+		want: detail(10008, `Non-string value in environment variable for key 'A', value '{"b":[1]}'`)}})
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"cupola/server/control/message"
 	"cupola/store/cf"
 )
 
@@ -217,7 +218,7 @@ func (f *fields) metadata(key string, faults func(key string, value *string) []s
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out[k] = nil
 		if m[k] != nil {
-			text := fmt.Sprint(m[k])
+			text := message.Text(m[k])
 			out[k] = &text
 		}
 		for _, fault := range faults(k, out[k]) {

@@ -157,6 +157,7 @@ func Parse(text []byte) (*Manifest, error) {
 	if left := maxNodes; !fits(&root, &left) {
 		return nil, ErrLarge
 	}
+	keepDates(&root)
 	var top map[string]any
 	if err := root.Decode(&top); err != nil {
 		return nil, errSyntax
@@ -193,6 +194,16 @@ func fits(n *yaml.Node, left *int) bool {
 	return !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !fits(c, left) })
 }
 
+// keepDates makes text of dates, as they are written: no field is a time.
+func keepDates(n *yaml.Node) {
+	if n.ShortTag() == "!!timestamp" {
+		n.Tag = "!!str"
+	}
+	for _, c := range n.Content {
+		keepDates(c)
+	}
+}
+
 func aliased(n *yaml.Node) bool {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		return true
@@ -211,7 +222,7 @@ func parseApp(i int, entry any) (App, []string) {
 	f.m = m
 	app := App{raw: m}
 	if name := m["name"]; name != nil {
-		app.Name = fmt.Sprint(name)
+		app.Name = message.Text(name)
 	}
 	if strings.TrimSpace(app.Name) == "" {
 		f.fault("Name must not be empty")

@@ -86,6 +86,8 @@ func TestFaults(t *testing.T) {
 		"applications: [{name: a, metadata: {labels: {-a: b}}}]":                             "For application 'a': Metadata label key error: '-a' starts or ends with invalid characters",
 		"applications: [{name: a, metadata: {labels: x}}]":                                   "For application 'a': Metadata 'labels' is not an object",
 		"applications: [{name: a, metadata: {tags: {}}}]":                                    "For application 'a': Metadata has unexpected field(s): 'tags'",
+		"applications: [{name: {b: c}}]":                                                     `For application '{"b":"c"}': Name must be a string`,
+		"applications: [{name: a, metadata: {labels: {b: {c: 1}}}}]":                         `For application 'a': Metadata label value error: '{"c":1}' contains invalid characters`,
 		"applications: [{name: a, stack: 5}]":                                                "For application 'a': Stack must be a string",
 		"applications: [{name: a, routes: [{route: 5}]}]":                                    "For application 'a': Routes must be a list of route objects",
 		"applications: [{name: a, memory: 1}, {name: b, random-route: maybe}]":               "For application 'b': Random-route must be a boolean",
@@ -102,6 +104,19 @@ func TestFaults(t *testing.T) {
 	}
 	if _, err := Parse([]byte("applications:\n- &x {name: a}\n- *x")); !errors.Is(err, ErrAliases) {
 		t.Errorf("got %v; want %v", err, ErrAliases)
+	}
+}
+
+// TestDatesAreText keeps dates as they are written: no field is a time.
+func TestDatesAreText(t *testing.T) {
+	m, err := Parse([]byte("applications: [{name: 2024-05-01, env: {D: 2024-05-01, T: 2024-05-01T10:00:00Z}, metadata: {labels: {d: 2024-05-01}, annotations: {t: 2024-05-01 10:00:00}}}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := App{Name: "2024-05-01", Env: map[string]any{"D": "2024-05-01", "T": "2024-05-01T10:00:00Z"}, Labels: map[string]*string{"d": new("2024-05-01")}, Annotations: map[string]*string{"t": new("2024-05-01 10:00:00")}}
+	a := m.Apps[0]
+	if diff := cmp.Diff(want, App{Name: a.Name, Env: a.Env, Labels: a.Labels, Annotations: a.Annotations}, cmpopts.IgnoreUnexported(App{})); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -89,7 +89,11 @@ func envText(k string, v any) (string, error) {
 		b, err := json.Marshal(x)
 		return string(b), err
 	}
-	return "", cf.Unprocessable("Non-string value in environment variable for key '%s', value '%s'", k, fmt.Sprint(v))
+	text, err := json.Marshal(v)
+	if err != nil {
+		text = fmt.Append(nil, v)
+	}
+	return "", cf.Unprocessable("Non-string value in environment variable for key '%s', value '%s'", k, text)
 }
 
 // EnvChange is a change of variables; null removes one.
