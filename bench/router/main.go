@@ -65,7 +65,7 @@ func serveRouter(backend, certificate string) error {
 		return err
 	}
 	announce(l)
-	return router.NewServer(r, log, router.Timeouts{}).Serve(r.Ahead(router.Guard(l, secure, gate), router.Direct{}))
+	return router.NewServer(r, log, router.Timeouts{}).Serve(r.Ahead(router.Guard(l, secure, gate), router.Direct{Handler: r}))
 }
 
 // announce says on stdout where a process listens, which ends with its stdin.

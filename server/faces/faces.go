@@ -143,6 +143,7 @@ func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 		return err
 	}
 	handlers := f.handlers()
+	handler := handlers.Handler()
 	guard := func(l net.Listener, c *tls.Config, d router.Direct) net.Listener {
 		return f.Router.Ahead(router.Guard(l, c, f.gate), d)
 	}
@@ -153,16 +154,17 @@ func (f *Faces) Listen(ctx context.Context, bound front.Listeners) error {
 		tls *tls.Config
 	}{{bound.Plain, nil}, {bound.Secure, secure}, {x.Inside["http"], nil}, {x.Inside["https"], secure}} {
 		if l.Listener != nil {
-			f.http = append(f.http, guard(l.Listener, l.tls, handlers.Direct()))
+			f.http = append(f.http, guard(l.Listener, l.tls, handlers.Direct(handler)))
 		}
 	}
-	f.front = front.NewServer(handlers.Handler(), f.endPolls, x.Log)
+	f.front = front.NewServer(handler, f.endPolls, x.Log)
 	for i, s := range x.SegmentListeners() {
 		var config *tls.Config
 		if s.TLS {
 			config = secure
 		}
-		f.sides = append(f.sides, sideServer{front.NewServer(handlers.ForSegments(s.Shard), func() {}, x.Log), []net.Listener{guard(bound.Segments[i], config, handlers.DirectForSegments(s.Shard))}})
+		apps := handlers.ForSegments(s.Shard)
+		f.sides = append(f.sides, sideServer{front.NewServer(apps, func() {}, x.Log), []net.Listener{guard(bound.Segments[i], config, handlers.DirectForSegments(s.Shard, apps))}})
 	}
 	if bound.Director != nil {
 		if err := x.Dir.WriteDirector(x.Director); err != nil {

@@ -86,8 +86,11 @@ func (f *Front) Director(api http.Handler, uaaPath string) http.Handler {
 	return fault.Handler("director", f.bounded(mux))
 }
 
-// Direct says which requests of the same listeners the router forwards directly.
-func (f *Front) Direct() router.Direct { return router.Direct{Shard: f.Shard, Reserved: f.isReserved} }
+// Direct says which requests of the same listeners the router forwards directly. Others of HTTP/2
+// are the handler's.
+func (f *Front) Direct(handler http.Handler) router.Direct {
+	return router.Direct{Shard: f.Shard, Reserved: f.isReserved, Handler: handler}
+}
 
 // isReserved reports whether requests of a Host are not the router's alone.
 func (f *Front) isReserved(host string) bool {

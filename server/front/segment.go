@@ -68,9 +68,10 @@ func ParseSegmentRouter(text string) (r SegmentRouter, err error) {
 	return r, err
 }
 
-// DirectForSegments says which requests of such a listener the router forwards directly.
-func (f *Front) DirectForSegments(s *router.Shard) router.Direct {
-	return router.Direct{Shard: s, Reserved: func(host string) bool { return isMachine(host) || f.Certs != nil && f.Certs.Pending(host) }}
+// DirectForSegments says which requests of such a listener the router forwards directly. Others of
+// HTTP/2 are the handler's.
+func (f *Front) DirectForSegments(s *router.Shard, handler http.Handler) router.Direct {
+	return router.Direct{Shard: s, Handler: handler, Reserved: func(host string) bool { return isMachine(host) || f.Certs != nil && f.Certs.Pending(host) }}
 }
 
 // ForSegments is the handler of a listener that serves only apps, those of a shard.

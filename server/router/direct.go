@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -16,19 +18,26 @@ type Direct struct {
 	Shard *Shard // whose apps the listener serves; nil is all
 	// Reserved reports whether a Host is not an app's; nil: each is.
 	Reserved func(host string) bool
+	// Handler answers the requests of HTTP/2 that are not forwarded directly. With nil, net/http's
+	// server gets all connections that speak it.
+	Handler http.Handler
 }
 
 // Ahead serves the plain requests for apps that come on a listener from Guard: it
-// forwards them byte for byte, without net/http. Its Accept gives the connections on
-// which something else comes, from the request on with which it does: HTTP/2, large
+// forwards them byte for byte, without net/http. Its Accept gives the connections of HTTP/1 on
+// which something else comes, from the request on with which it does: large
 // bodies, requests of reserved hosts, those of routes with a route service, and what may be
 // read in two ways. The router answers these, too, as their http.Handler: both ways
-// have the same rules.
+// have the same rules. Of a connection of HTTP/2 it gives such requests alone to d.Handler.
 //
 // Close takes no more connections and ends idle ones. Accept fails once all that had
 // connected before have said what they want; to close it again drops them.
 func (r *Router) Ahead(l net.Listener, d Direct) net.Listener {
-	a := &aheadListener{Listener: l, Direct: d, router: r, ready: make(chan net.Conn), over: make(chan struct{}), conns: map[*directConn]bool{}}
+	a := &aheadListener{Listener: l, Direct: d, router: r, ready: make(chan net.Conn), over: make(chan struct{}), conns: map[*directConn]bool{}, multi: map[*multiConn]bool{}}
+	if d.Handler != nil {
+		a.Handler = progressing(generalOptions(d.Handler), r.config.Timeouts.Progress)
+		a.server = &http.Server{Handler: a.Handler, ReadHeaderTimeout: r.config.Timeouts.RequestHeader}
+	}
 	a.live, a.drop = context.WithCancel(context.Background())
 	return a
 }
@@ -37,6 +46,7 @@ type aheadListener struct {
 	net.Listener
 	Direct
 	router *Router
+	server *http.Server   // what handlers find in contexts; it does not serve
 	begin  sync.Once      // of accept
 	ready  chan net.Conn  // for net/http
 	new    sync.WaitGroup // connections on which no request has come; only accept adds to it
@@ -49,6 +59,7 @@ type aheadListener struct {
 
 	mu      sync.Mutex
 	conns   map[*directConn]bool
+	multi   map[*multiConn]bool
 	closing atomic.Bool // written under mu
 }
 
@@ -108,7 +119,8 @@ func (a *aheadListener) Accept() (net.Conn, error) {
 
 // Close takes no more connections.
 func (a *aheadListener) Close() error {
-	if a.closing.Load() {
+	closing := a.closing.Load()
+	if closing {
 		a.drop()
 		a.end(isNew)
 	}
@@ -117,6 +129,7 @@ func (a *aheadListener) Close() error {
 	a.closing.Store(true)
 	a.mu.Unlock()
 	a.end(isIdle)
+	a.shutdown(closing)
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}
@@ -132,6 +145,27 @@ func (a *aheadListener) end(state int32) {
 			c.client.close()
 		}
 	}
+}
+
+// shutdown lets connections of HTTP/2 have no more requests: with all also those on which none
+// has come.
+func (a *aheadListener) shutdown(all bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for c := range a.multi {
+		if all || c.asked.Load() {
+			c.conn.Shutdown()
+		}
+	}
+}
+
+// isDirect reports whether requests for a target of a host go to an app that is reached in plain
+// HTTP/1.1, or to none.
+func (a *aheadListener) isDirect(host, target string) bool {
+	path, _, _ := strings.Cut(target, "?")
+	pool := a.router.index.Load().find(hostOf(host), path, a.Shard)
+	// Which protocol instances speak that are not there yet is not known.
+	return pool == nil || pool.direct && (len(pool.endpoints) > 0 || !pool.sleeps())
 }
 
 // guardOf finds the guard of a connection, and TLS's below it; nil for none.

@@ -7,9 +7,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +19,6 @@ import (
 // for the next one.
 type directConn struct {
 	ahead  *aheadListener
-	router *Router
 	handed net.Conn // what net/http gets
 	guard  *guard   // of handed; nil for HTTP/2
 	conn   net.Conn // below the guard
@@ -37,19 +34,10 @@ type directConn struct {
 	host     string // of the request before
 	reserved bool   // host is
 
-	head     wire.Request
-	headLen  int
-	skipped  int // line ends after the request before
-	request  http.Request
-	url      url.URL
-	sending  http.Header // of the forwarded request
-	x        exchange
-	received countingBody
-	writer   headWriter
-	refusal  refusal
-	refused  http.Header // of refusal
-	answer   directAnswer
-	send     func() error // c.roundTrip
+	headLen int
+	skipped int // line ends after the request before
+	answer  directAnswer
+	call
 }
 
 // The states of a directConn.
@@ -68,7 +56,8 @@ const clientBytes = 8 << 10
 const maxPieces = 16
 
 func newDirectConn(a *aheadListener, conn net.Conn) *directConn {
-	c := &directConn{ahead: a, router: a.router, handed: conn, client: under(conn), fresh: true}
+	c := &directConn{ahead: a, handed: conn, client: under(conn), fresh: true}
+	c.router = a.router
 	c.ctx = context.WithValue(context.Background(), clientKey{}, c.client)
 	guard, secure := guardOf(conn)
 	if guard == nil || c.client == nil || tcpOf(c.client) == nil {
@@ -81,18 +70,18 @@ func newDirectConn(a *aheadListener, conn net.Conn) *directConn {
 	}
 	c.client.stall = c.router.config.Timeouts.Progress
 	c.in = bufio.NewReaderSize(c.conn, clientBytes)
-	c.request = http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody, RemoteAddr: conn.RemoteAddr().String(), TLS: c.tls, URL: &c.url}
-	c.sending = http.Header{}
-	c.refused = http.Header{}
-	c.send = c.roundTrip
 	c.answer = directAnswer{directConn: c}
-	c.answer.slow = c.answer.slowly
+	c.call.init(&c.answer, http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, RemoteAddr: conn.RemoteAddr().String(), TLS: c.tls})
 	return c
 }
 
 // serve serves requests until one comes that is not plain, or none.
 func (c *directConn) serve() {
 	defer c.known()
+	if conn, ok := c.handed.(*tls.Conn); ok && c.multiplexes() {
+		c.serveMulti(conn, nil)
+		return
+	}
 	if c.guard == nil {
 		c.ahead.handOver(c.handed)
 		return
@@ -112,7 +101,11 @@ func (c *directConn) serve() {
 			return
 		case wire.Odd:
 			over = false
-			c.leave()
+			if c.hasPreface() && c.multiplexes() {
+				c.leaveForMulti()
+			} else {
+				c.leave()
+			}
 			return
 		}
 		if !c.serveRequest() || !c.rest() {
@@ -186,10 +179,7 @@ func (c *directConn) isDirect(n int) bool {
 	if c.reserved {
 		return false
 	}
-	path, _, _ := strings.Cut(c.head.Target, "?")
-	pool := c.router.index.Load().find(hostOf(c.host), path, c.ahead.Shard)
-	// Which protocol instances speak that are not there yet is not known.
-	return (pool == nil || pool.direct && (len(pool.endpoints) > 0 || !pool.sleeps())) && c.bodyComes(n)
+	return c.ahead.isDirect(c.host, c.head.Target) && c.bodyComes(n)
 }
 
 // patient lets a request wait until its client goes.
@@ -247,7 +237,9 @@ func (c *directConn) serveRequest() bool {
 		return false
 	}
 	c.known()
-	c.begin()
+	c.content, _ = c.in.Peek(c.headLen + int(c.head.Length)) // is buffered
+	c.content = c.content[c.headLen:]
+	c.begin(c.ctx, c.ahead.Shard)
 	x := &c.x
 	c.router.requests.enter()
 	defer c.router.requests.leave()
@@ -263,67 +255,9 @@ func (c *directConn) serveRequest() bool {
 	return c.answer.forward()
 }
 
-// begin makes the request of its head.
-func (c *directConn) begin() {
-	h, r := &c.head, &c.request
-	r.Method, r.RequestURI, r.Host, r.Header, r.ContentLength, r.Close = h.Method, h.Target, h.Host, h.Header, h.Length, h.Close
-	path, query, _ := strings.Cut(h.Target, "?")
-	c.url = url.URL{Path: path, RawQuery: query}
-	if strings.IndexByte(path, '%') >= 0 {
-		c.url.RawPath = path
-		c.url.Path, _ = url.PathUnescape(path) // was checked
-	}
-	clear(c.refused)
-	c.refusal.header, c.refusal.status, c.refusal.body = c.refused, 0, c.refusal.body[:0]
-	c.x.begin(c.router, &c.refusal, r)
-	c.x.Context = c.ctx //nolint:fatcontext // the connection's, each time
-	c.x.shard = c.ahead.Shard
-	if h.Length > 0 {
-		c.received.n.Store(0)
-		c.x.body = &c.received
-	}
-}
-
-// prepare makes the header of the forwarded request, but for what depends on its
-// endpoint.
-func (c *directConn) prepare() {
-	clear(c.sending)
-	for key, values := range c.head.Header {
-		c.sending[key] = values
-	}
-	if c.head.Hop {
-		dropHopByHop(c.sending)
-	}
-	if c.head.Upgrade != "" {
-		c.sending["Connection"], c.sending["Upgrade"] = upgradeValue, []string{c.head.Upgrade}
-	}
-	c.x.setForwarded(c.sending)
-	c.x.header = c.sending
-	c.x.sent = time.Now()
-}
-
 // ends reports whether the connection has no request after this one.
 func (c *directConn) ends() bool {
 	return c.head.Close || c.router.draining.Load() || c.ahead.closing.Load()
-}
-
-// refusal is the ResponseWriter of an answer that the router gives itself.
-type refusal struct {
-	header http.Header
-	status int
-	body   []byte
-}
-
-// Header is the answer's.
-func (r *refusal) Header() http.Header { return r.header }
-
-// WriteHeader notes the status.
-func (r *refusal) WriteHeader(status int) { r.status = status }
-
-// Write keeps what refuse sends.
-func (r *refusal) Write(p []byte) (int, error) {
-	r.body = append(r.body, p...)
-	return len(p), nil
 }
 
 // refuse sends the refusal, unless the client is gone.

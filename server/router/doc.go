@@ -4,7 +4,8 @@
 // in flight keep the endpoint they have.
 //
 // There are two ways to the instances. Ahead (direct.go) forwards plain requests
-// itself, and what follows once an instance has switched protocols, as for a websocket
-// (tunnel.go); all others come to ServeHTTP by way of net/http, and go on through forwarder
+// itself (call.go), those of HTTP/1.1 (directconn.go) and of HTTP/2 (multi.go), and what follows once
+// an instance has switched protocols, as for a websocket
+// (tunnel.go); all others come to ServeHTTP by way of net/http, or of package h2, and go on through forwarder
 // (forward.go). exchange.go, admit.go and what they call are the rules of both.
 package router

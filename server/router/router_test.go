@@ -43,7 +43,7 @@ func newSite(t *testing.T, c Config) *site {
 	}
 	s.addr = l.Addr().String()
 	server := NewServer(s.Router, c.Log, c.Timeouts)
-	go server.Serve(ahead(s.Router, Guard(l, nil, s.config.Gate), Direct{}))
+	go server.Serve(ahead(s.Router, Guard(l, nil, s.config.Gate), Direct{Handler: s.Router}))
 	t.Cleanup(func() { server.Close() })
 	return s
 }

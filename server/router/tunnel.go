@@ -28,8 +28,8 @@ func upgradeOf(h http.Header) string {
 
 // switches reports whether an answer switches to the protocol that the client has asked
 // for.
-func (a *directAnswer) switches(status int, h http.Header) bool {
-	return status == http.StatusSwitchingProtocols && a.head.Upgrade != "" && strings.EqualFold(upgradeOf(h), a.head.Upgrade)
+func (c *call) switches(status int, h http.Header) bool {
+	return status == http.StatusSwitchingProtocols && c.head.Upgrade != "" && strings.EqualFold(upgradeOf(h), c.head.Upgrade)
 }
 
 // tunnel answers 101, and copies what comes from either side until both have ended. A

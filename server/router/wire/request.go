@@ -57,6 +57,30 @@ func (r *Request) Parse(p []byte) (int, Verdict) {
 	return end, Plain
 }
 
+// Field is a header of HTTP/2, its name in Go's canonical spelling.
+type Field struct{ Key, Value string }
+
+// Compose makes the head of a request of HTTP/2, whose body has a length. It reports whether the
+// request is plain, which means the same as for Parse.
+func (r *Request) Compose(method, path, host string, length int64, fields []Field) bool {
+	if len(fields) > maxFields || !upper([]byte(method)) || method == "CONNECT" || !target([]byte(path)) || host == "" || !all([]byte(host), inHost) {
+		return false
+	}
+	r.reset()
+	r.Method, r.Target, r.Host, r.Length, r.Close, r.Upgrade, r.upgrades = method, path, host, -1, false, "", false
+	for _, f := range fields {
+		switch {
+		case f.Key == "Host":
+		case f.Key == "Cookie" && r.Header["Cookie"] != nil: // may come in pieces (RFC 9113, 8.2.3)
+			r.Header["Cookie"][0] += "; " + f.Value
+		case !r.take(f.Key, f.Value) || r.Upgrade != "":
+			return false
+		}
+	}
+	r.Length = length
+	return !pragma(r.Header)
+}
+
 // requestLine finds where the method and the target of a request line end.
 func requestLine(text []byte) (methodEnd, targetEnd int, ok bool) {
 	rest, ok := bytes.CutSuffix(text, []byte(" HTTP/1.1"))
