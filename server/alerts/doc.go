@@ -1,4 +1,4 @@
-// Package alerts tells the owner of a machine what is wrong with it.
+// Package alerts notifies the owner of a machine of problems.
 //
 // Rules say what is looked for. Sources ask the parts of the daemon that know it:
 // nothing is measured for alerts alone. step (pure) moves each alert from PENDING to

@@ -28,7 +28,7 @@ type Config struct {
 
 const interval = 10 * time.Second
 
-// Loop looks for what is wrong and tells the targets.
+// Loop looks for problems and notifies the targets.
 type Loop struct {
 	Config
 	all     []source

@@ -37,7 +37,7 @@ func newApps(c Config, h *hub) *apps {
 // retryInterval is the wait after a look that failed.
 const retryInterval = time.Second
 
-// run tells subscribers what changes, until ctx ends.
+// run sends changes to subscribers until ctx ends.
 func (a *apps) run(ctx context.Context) error {
 	defer a.rows.Close()
 	var retry <-chan time.Time

@@ -32,13 +32,13 @@ const (
 	callTimeout = 10 * time.Second // of one attempt
 )
 
-// callbacks tell owners of tasks how they ended.
+// callbacks report the ends of tasks to their owners.
 type callbacks struct {
 	Config
 	http *http.Client
 
 	mu    sync.Mutex
-	calls map[string]bool // run GUIDs of tasks whose owners are being told
+	calls map[string]bool // run GUIDs of tasks whose callback is under way
 }
 
 func newCallbacks(c Config) *callbacks {
@@ -115,7 +115,7 @@ func (c *callbacks) calling(runGUID string) bool {
 	return c.calls[runGUID]
 }
 
-// start tells the owner of a task, unless as many are being told as may be: then
+// start calls the owner of a task, unless the limit of concurrent calls is reached: then
 // one of those wakes the next look.
 func (c *callbacks) start(ctx context.Context, group *fault.Group, t *store.BBSTask) {
 	c.mu.Lock()
@@ -131,14 +131,14 @@ func (c *callbacks) start(ctx context.Context, group *fault.Group, t *store.BBST
 			delete(c.calls, t.RunGUID)
 		}()
 		if err := c.tell(ctx, t); err != nil && ctx.Err() == nil {
-			c.Log.InfoContext(ctx, "owner of a task was not told", "task_guid", t.GUID, "err", err)
+			c.Log.InfoContext(ctx, "callback of a task failed", "task_guid", t.GUID, "err", err)
 		}
 		return nil
 	}))
 }
 
-// tell tells the owner of a task, and deletes it then. The task of an owner who
-// cannot be told stays resolving, for a while.
+// tell calls the owner of a task, and then deletes it. The task of an owner who
+// does not answer stays resolving for a while.
 func (c *callbacks) tell(ctx context.Context, t *store.BBSTask) error {
 	if ok, err := c.change(ctx, t, resolve); !ok || err != nil {
 		return err

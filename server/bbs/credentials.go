@@ -33,7 +33,7 @@ func filesIn(dir string) files {
 	return files{CA: in("ca.crt"), ServerCert: in("server.crt"), ServerKey: in("server.key"), ClientCert: in("client.crt"), ClientKey: in("client.key")}
 }
 
-// serverConfig is how a server is to speak: with clients that the CA vouches for alone.
+// serverConfig is a server's TLS configuration: it accepts only clients with a certificate of the CA.
 func (f files) serverConfig() (*tls.Config, error) {
 	cert, err := tls.LoadX509KeyPair(f.ServerCert, f.ServerKey)
 	if err != nil {

@@ -54,7 +54,7 @@ func oneOf(s string, list []string) bool {
 	return len(list) == 0
 }
 
-// ofApp tells whether a process GUID begins with one of the apps'.
+// ofApp reports whether a process GUID begins with one of the apps'.
 func ofApp(processGUID string, apps []string) bool {
 	for _, a := range apps {
 		if strings.HasPrefix(processGUID, a) {
@@ -195,7 +195,7 @@ func addInstances(tx *store.Tx, d *store.BBSDesired, from int) error {
 	return nil
 }
 
-// ofCloudFoundry tells whether a process GUID is one of an app's process.
+// ofCloudFoundry reports whether a process GUID is one of an app's process.
 func ofCloudFoundry(tx *store.Tx, processGUID string) (bool, error) {
 	_, err := store.Processes.Get(tx, desire.CFProcess(processGUID))
 	if store.IsNotFound(err) {

@@ -77,7 +77,7 @@ func (h *hub) instance(c store.Change, d metricTagged) []event {
 		Before: &bbspb.ActualLRPGroup{Instance: before}, After: &bbspb.ActualLRPGroup{Instance: after}}))
 }
 
-// sameToClients tells that what changed is not shown.
+// sameToClients reports whether a change is invisible to clients.
 func sameToClients(before, after *bbspb.ActualLRP) bool {
 	b := proto.CloneOf(before)
 	b.ModificationTag = after.ModificationTag
@@ -147,7 +147,7 @@ func taskEvents(c store.Change) []event {
 }
 
 // eventTask is a task as events have it. Of one of Cloud Foundry's, what it runs
-// is not told: a client that wants it asks for the task.
+// is not sent: a client that wants it asks for the task.
 func eventTask(v any) *bbspb.Task {
 	switch row := v.(type) {
 	case *lrp.Task:

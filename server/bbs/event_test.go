@@ -96,7 +96,7 @@ func TestEventsOfACell(t *testing.T) {
 	}
 }
 
-// desireApp has the one app desire n instances; none for 0.
+// desireApp makes the one app desire n instances; none for 0.
 func (w *world) desireApp(n int) {
 	w.t.Helper()
 	w.mu.Lock()

@@ -63,7 +63,7 @@ func (h *hub) zones() map[string]string {
 	return zones
 }
 
-// subscribe has every event from now on that wants accepts sent.
+// subscribe returns a subscriber for every event from now on that wants accepts.
 func (h *hub) subscribe(wants func(event) bool) *subscriber {
 	s := &subscriber{events: make(chan event, maxBehind), wants: wants}
 	h.mu.Lock()

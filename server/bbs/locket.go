@@ -86,7 +86,7 @@ func dropExpired(tx *store.Tx) error {
 	return err
 }
 
-// release releases a key. Releasing one that has no owner is no error.
+// release releases a key. Releasing one that has no owner is not an error.
 func (s *Server) release(ctx context.Context, r *bbspb.ReleaseLockRequest) (proto.Message, error) {
 	of := r.GetResource()
 	if s.ownKey(of.GetKey()) != nil {

@@ -4,7 +4,7 @@ import "net/http"
 
 // handler is the API: Diego's routes that clients other than its own parts
 // use, the state of each cell as its rep shows it, and Locket. The rest of them,
-// by which a cell tells what it does, are 404: cells are no clients here.
+// by which a cell tells what it does, are 404: cells are not clients here.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, h := range map[string]http.Handler{

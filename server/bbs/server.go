@@ -58,7 +58,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// Run tells subscribers of changes and owners of tasks of their results, until
+// Run sends changes to subscribers and results to owners of tasks, until
 // ctx ends.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.unfollow()

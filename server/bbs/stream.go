@@ -10,7 +10,7 @@ import (
 	"cupola/server/bbs/bbspb"
 )
 
-// kind is what a stream tells of.
+// kind is the subject of a stream.
 type kind []topic
 
 var (
@@ -19,7 +19,7 @@ var (
 	streamTasks     = kind{aboutTask}
 )
 
-// wants tells whether a stream has an event. One for a cell has only that
+// wants reports whether a stream has an event. One for a cell has only that
 // cell's instances; what is desired it has whole.
 func (k kind) wants(e event, cellID string) bool {
 	for _, t := range k {
@@ -41,7 +41,7 @@ func (s *Server) stream(k kind) http.Handler {
 		}
 		rc := http.NewResponseController(w)
 		_ = rc.SetReadDeadline(time.Time{}) // nothing more is read
-		// What apps desire already is no news; what they desire from then on is.
+		// What apps desire already is not an event; what they desire from then on is.
 		err := s.apps.refresh(r.Context())
 		sub := s.hub.subscribe(func(e event) bool { return k.wants(e, req.CellId) })
 		defer s.hub.unsubscribe(sub)

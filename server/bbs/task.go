@@ -157,7 +157,7 @@ func taskRow(tx *store.Tx, guid string) (*store.BBSTask, error) {
 	return t, err
 }
 
-// changeTask has change write to a task.
+// changeTask calls change on a task and writes it.
 func (s *Server) changeTask(ctx context.Context, r *bbspb.TaskGUIDRequest, change func(*store.Tx, *store.BBSTask) error) (proto.Message, error) {
 	if err := model.ValidateGUID("task_guid", r.TaskGuid); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// userProvided is the label of what is of no broker.
+// userProvided is the label of instances without a broker.
 const userProvided = "user-provided"
 
 // Binding is a binding of an app with what belongs to it of its service.

@@ -5,6 +5,6 @@
 // one directory for each binding, both byte for byte as Cloud Controller makes
 // them (service_binding_files_builder.rb). FormServiceBindingIO is what RFC-0030
 // says: as FormK8s, but with dashes for the underscores of attributes, and with
-// the JSON of each credential that is no string in its file, as libcnb writes it:
+// the JSON of each credential that is not a string in its file, as libcnb writes it:
 // also null, [] and {}, for which FormK8s has no file.
 package bindings

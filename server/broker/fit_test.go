@@ -10,7 +10,7 @@ import (
 	"cupola/store/cf"
 )
 
-// TestBindingsThatDoNotFit has a broker give credentials with which the app
+// TestBindingsThatDoNotFit makes a broker give credentials with which the app
 // could not be started: the binding fails, nothing is kept of it, and the broker
 // is asked to delete it again.
 func TestBindingsThatDoNotFit(t *testing.T) {

@@ -102,7 +102,7 @@ func (w *world) live(polls int) {
 	}
 }
 
-// TestChangedItsMind has the loop end after the broker made an instance, and
+// TestChangedItsMind makes the loop end after the broker made an instance, and
 // the broker refuse it when it is asked again.
 func TestChangedItsMind(t *testing.T) {
 	w := newWorld(t)

@@ -36,7 +36,7 @@ func huge(rw http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// TestMisbehavingProvision has a broker do all but what it should when it is
+// TestMisbehavingProvision makes a broker do all but what it should when it is
 // asked for an instance. Whatever it made is gone afterwards, row and job say
 // what happened, in Cloud Controller's words.
 func TestMisbehavingProvision(t *testing.T) {
@@ -90,7 +90,7 @@ func TestMisbehavingProvision(t *testing.T) {
 	}
 }
 
-// hurry has a loop run that does not wait long for a slow broker.
+// hurry makes a loop run that does not wait long for a slow broker.
 func (w *world) hurry(name string) {
 	if name == "slow" {
 		w.config.Client = osb.New(osb.Config{Timeout: 300 * time.Millisecond})
@@ -200,7 +200,7 @@ func TestMisbehavingPolls(t *testing.T) {
 	}
 }
 
-// TestPollsAreNotLost has a broker fail for a while when it is asked how an
+// TestPollsAreNotLost makes a broker fail for a while when it is asked how an
 // operation stands.
 func TestPollsAreNotLost(t *testing.T) {
 	w := newWorld(t)
@@ -217,7 +217,7 @@ func TestPollsAreNotLost(t *testing.T) {
 	w.create("db")
 }
 
-// TestOrphansAreTriedAgain has a broker refuse for a while to delete what it
+// TestOrphansAreTriedAgain makes a broker refuse for a while to delete what it
 // should not have made, and then delete it asynchronously.
 func TestOrphansAreTriedAgain(t *testing.T) {
 	w := newWorld(t)
@@ -238,7 +238,7 @@ func TestOrphansAreTriedAgain(t *testing.T) {
 	w.wantGone(true)
 }
 
-// TestDeletesThatFail has a broker refuse to delete; what it has stays a row
+// TestDeletesThatFail makes a broker refuse to delete; what it has stays a row
 // that can be deleted later.
 func TestDeletesThatFail(t *testing.T) {
 	w := newWorld(t)

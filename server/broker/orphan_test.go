@@ -10,7 +10,7 @@ import (
 	"cupola/store/cf"
 )
 
-// orphan has the broker make an instance that the platform takes for failed.
+// orphan makes the broker make an instance that the platform takes for failed.
 func (w *world) orphan() {
 	w.t.Helper()
 	w.broker.Fault("PUT", "instance", w.made(osbtest.Answer(500, "{}")))

@@ -76,7 +76,7 @@ func (l *Loop) wait(tx *store.Tx, s *step) error {
 	return l.later(tx, s, l.FirstPoll)
 }
 
-// polls shows that the job depends on what somebody else does.
+// polls shows that the job waits for someone else.
 func (s *step) polls(tx *store.Tx) error {
 	if s.job == nil || s.job.State == cf.JobPolling {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"cupola/store/cf"
 )
 
-// task is what is done for one kind of job, or for an orphan.
+// task is the work for one kind of job, or for an orphan.
 type task interface {
 	// load reads the rows it is about. What is not there (any more) is a
 	// cf.ResourceNotFound, what cancels the task a fault.

@@ -118,7 +118,7 @@ func (w *world) until(what string, f func(*store.Tx) bool) {
 	}
 }
 
-// job has a job done and gives how it ended.
+// job runs a job and returns how it ended.
 func (w *world) job(operation, resource string, input any) *cf.Job {
 	w.t.Helper()
 	return w.ended(w.begin(operation, resource, input))

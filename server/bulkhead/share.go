@@ -6,7 +6,7 @@ import "sync"
 // one more while it has fewer than factor times as many as are free. So one key
 // alone gets factor/(factor+1) of all, two get as much each as is left, and
 // however many there are, the next one finds a slot: no key needs a limit that
-// would be too low for an honest one and too high beside others.
+// would be too low for an honest one and too high in competition with others.
 type Share[K comparable] struct {
 	limit, factor int
 

@@ -92,7 +92,7 @@ func (c Cluster) Presence() lrp.Cell {
 	return lrp.Cell{ID: c.Name, Tags: tags, RequiredTags: required, Zone: c.Zone, RootFSProviders: []string{string(reference.SchemeDocker)}, NoStaging: true, Leaving: c.Leaving}
 }
 
-// checkRegistry refuses an address that nodes could not be told.
+// checkRegistry refuses an address that nodes could not use.
 func (c *Config) checkRegistry() error {
 	if c.KubernetesRegistry == "" {
 		return nil

@@ -138,7 +138,7 @@ func (m Machine) serviceStacks(preloaded Preloaded) (names []string) {
 	return names
 }
 
-// RootFSes are the names of the root filesystems that clusters have from here: those of cells that name none of their own.
+// RootFSes are the names of the root filesystems that clusters have from here: those of cells that name none.
 func (m Machine) RootFSes() []string { return m.rootFSes(m.Preloaded) }
 
 // RootFS is the stack here, or the image, that is a root filesystem of RootFSes.

@@ -7,7 +7,7 @@ import (
 	"cupola/server/acme"
 )
 
-// Callers tells of routes with policies, whose callers must show a certificate.
+// Callers knows the routes with policies, whose callers must show a certificate.
 type Callers struct {
 	// Guards finds the domain of such routes by the name that a client asks for.
 	Guards func(serverName string) (domain string, ok bool)

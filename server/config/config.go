@@ -98,7 +98,7 @@ type Config struct {
 
 	Debug   bool                   `flag:"-"` // of Level
 	Level   *slog.LevelVar         `flag:"-"` // of Log; nil: it stays
-	Hangup  <-chan os.Signal       `flag:"-"` // the configuration is to be read again; nil: never
+	Hangup  <-chan os.Signal       `flag:"-"` // reloads the configuration; nil: never
 	Reread  func() (Config, error) `flag:"-"` // reads it; not nil where Hangup is not
 	Current *Current               `flag:"-"` // is made by Validate
 }
@@ -199,7 +199,7 @@ func (c *Config) checkSegments() (err error) {
 	return err
 }
 
-// Shard is what --http and --https serve beside the API; nil is all.
+// Shard is what --http and --https serve besides the API; nil is all.
 func (c *Config) Shard() *router.Shard {
 	s, _ := front.ParseShard(c.RouterSegments) // Validate has read it
 	return s
@@ -357,7 +357,7 @@ func (c *Config) takeListeners() (err error) {
 	return err
 }
 
-// APIHost is the host of the API beside IP addresses and localhost.
+// APIHost is the host of the API besides IP addresses and localhost.
 func (c *Config) APIHost() string { return "api." + c.Domain }
 
 // APIURL is the API's URL as VCAP_APPLICATION names it to apps.

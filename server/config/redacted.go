@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// shown are the placeholders of the flags whose values are no secret and hold none.
+// shown are the placeholders of the flags whose values are not secret and hold none.
 // Others may have passwords in them, such as URLs, commands and YAML.
 var shown = []string{"ADDR", "DIR", "FILE", "NAME", "TIME", "N", "SIZE", "PART", "ENGINE", "MODE", "STACK", "OS=STACK", "NAME=ADDR", "NAME=N,…", "HOST:PORT"}
 
-// private is the flag whose value is no secret but names a person.
+// private is the flag whose value is not a secret but names a person.
 const private = "acme-email"
 
 // Hidden stands for a value that is set.
 const Hidden = "(set, not shown)"
 
-// Redacted lists the values of flags that are no secret, by the flag's name. Of others
+// Redacted lists the values of flags that are not secret, by the flag's name. Of others
 // it only says that they are set: a new flag is hidden until its placeholder tells that
 // it may be shown.
 func (c *Config) Redacted() map[string]any {

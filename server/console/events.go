@@ -191,7 +191,7 @@ func (e *eventStream) greet(ctx context.Context, from position) error {
 		Reads:   e.viewer.all, Resumed: from == e.id.position, SSH: e.c.SSH != nil}}, from)
 }
 
-// changes tells of what of a batch the user may see.
+// changes describes what of a batch the user may see.
 func (e *eventStream) changes(ctx context.Context, b batch, at position) error {
 	if b.authority {
 		if err := e.look(ctx); err != nil {

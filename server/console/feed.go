@@ -80,7 +80,7 @@ type change struct {
 type batch struct {
 	number    uint64
 	changes   []change
-	authority bool // somebody's rights or session may have changed
+	authority bool // a user's rights or session may have changed
 }
 
 // The pace and the memory of the feed.
@@ -91,12 +91,12 @@ const (
 	maxPlaces = 100000
 )
 
-// feed tells streams what commits change. It follows the store only while there are
+// feed sends the changes of commits to streams. It follows the store only while there are
 // streams.
 type feed struct {
 	store     *store.Store
 	log       *slog.Logger
-	authority func() // told when somebody's rights or session may have changed
+	authority func() // called when a user's rights or session may have changed
 
 	wake chan struct{}
 
@@ -187,7 +187,7 @@ func (f *feed) advance(ctx context.Context) {
 	f.mu.Unlock()
 	changes, err := f.resolve(ctx, rows)
 	if err != nil { // what is shown may be old now, and who asks again knows it
-		f.log.ErrorContext(ctx, "changes not told to the console", slog.Any("err", err))
+		f.log.ErrorContext(ctx, "changes not sent to the console", slog.Any("err", err))
 	}
 	f.mu.Lock()
 	f.last++

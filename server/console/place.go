@@ -75,7 +75,7 @@ func (f *feed) place(c *change) {
 	if c.Space == "" {
 		c.Space = f.places[c.instance]
 	}
-	c.instance = "" // two bindings of one app are told apart by their GUIDs
+	c.instance = "" // two bindings of one app differ by their GUIDs
 }
 
 // viewer is what a session's user may see.

@@ -50,7 +50,7 @@ type Config struct {
 	// Trust is the certificates, in PEM, by which clients verify those of instances.
 	Trust   func() []byte
 	HasFile HasFile
-	// Content is a directory for the content of service instances that are to be made of it.
+	// Content is a directory for content from which service instances will be created.
 	Content string
 	// Temp makes a file without a name, on the file system of the volumes.
 	Temp func() (*os.File, error)

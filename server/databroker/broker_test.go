@@ -156,7 +156,7 @@ func (w *world) row(guid string) (i *cf.DataInstance) {
 	return i
 }
 
-// runs has the container of an instance run.
+// runs makes the container of an instance run.
 func (w *world) runs(guid string) {
 	w.write(func(tx *store.Tx) error {
 		return store.ActualLRPs.Insert(tx, lrp.Actual{Key: lrp.Key{ProcessGUID: processGUID(guid)}, Domain: lrp.DomainServices, State: lrp.Running, InstanceGUID: "container", CellID: "C", Address: "10.0.0.2", Since: tx.Now})
@@ -498,7 +498,7 @@ func TestFilesAreAVolume(t *testing.T) {
 	w.ask("DELETE", at+"?service_id=cupola-files&plan_id=cupola-files-small", "", 200)
 }
 
-// TestTheCatalogIsRight has the platform's own client read it.
+// TestTheCatalogIsRight makes the platform's own client read it.
 func TestTheCatalogIsRight(t *testing.T) {
 	w := newWorld(t)
 	srv := httptest.NewServer(w.handler())

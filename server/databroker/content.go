@@ -22,7 +22,7 @@ import (
 // ContentParameter is the parameter that names the content which a new instance is made of.
 const ContentParameter = "restore_from_content"
 
-// Content is a volume's content, as a tar that Volumes.Save wrote, on its way to a service instance that is to be made of it: a
+// Content is a volume's content, as a tar that Volumes.Save wrote, on its way to a new service instance: a
 // file in a directory that only root enters.
 type Content struct {
 	*os.File
@@ -32,7 +32,7 @@ type Content struct {
 // contentRule is what IDs of contents are made of. No name of an instance's own content is one, so no tenant can name that of another.
 var contentRule = pattern.Lazy(`^[A-Z2-7]{26,52}$`)
 
-// contentAge is how long the broker waits for somebody to name a content.
+// contentAge is how long the broker keeps a content that no request names.
 const contentAge = 24 * time.Hour
 
 // NewContent makes an empty content in the directory of a daemon's contents, with room for as many bytes as it will have.
@@ -53,7 +53,7 @@ func (b *broker) contentOf(instanceGUID string) string {
 	return filepath.Join(b.Content, "of-"+instanceGUID)
 }
 
-// takeContent makes a content that was named an instance's own: whoever brought it can drop it no longer. It may be asked again.
+// takeContent makes a content that was named an instance's own: the client that sent it can no longer drop it. It may be called again.
 func (b *broker) takeContent(instanceGUID string, want parameters) error {
 	if want.Content == "" {
 		return nil

@@ -9,7 +9,7 @@ type directory string
 
 // script is a program that runs a server to its end, by a command that is announced and the
 // signal that it ends well by. The directory is there already. A copy or a replacement is made whole
-// beside its place.
+// next to its place.
 func (d directory) script(command, signal string) string {
 	return d.named(`rm -rf {d}.dumped
 until [ -n "${stopped:-}" ]; do
@@ -42,7 +42,7 @@ touch {d}.wanted
 mv {d}.copy {d}.dumped && tar -C {d}.dumped -cf - . && rm -rf {d}.dumped`)
 }
 
-// load unpacks a tar beside the directory, and waits until the server starts with it.
+// load unpacks a tar next to the directory, and waits until the server starts with it.
 func (d directory) load() string {
 	return d.named(`cd ` + data + `
 rm -rf {d}.new {d}.dumped {d}.restored

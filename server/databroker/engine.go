@@ -9,7 +9,7 @@ import (
 )
 
 // engine manages one kind of server. Statements are what its client reads; they
-// may be repeated. "" has nothing to do but to wait until the server runs.
+// may be repeated. "" only waits until the server runs.
 type engine interface {
 	// client is a command of the shell that does the statements it reads, says
 	// done and ends.
@@ -35,7 +35,7 @@ type builtIn interface {
 	// script is a program of the shell, which starts in the volume. Where its service has a tlsPort, the server
 	// shows clients the certificate tlsCertificate; if TLS is required, it refuses connections without.
 	script(p plan, tlsRequired bool) string
-	// reload is statements that have the server read its certificate again; "" where it does so by itself.
+	// reload is statements that make the server read its certificate again; "" where it does so by itself.
 	reload() string
 	env(*cf.DataInstance) []lrp.EnvVar
 	// disownFiles is commands of the shell that delete, from a copy of the volume of another

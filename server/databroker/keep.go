@@ -69,7 +69,7 @@ func (k *keeper) moveAll(ctx context.Context, list []*cf.DataInstance) (next tim
 	return next, nil
 }
 
-// begin changes an instance, beside all others.
+// begin changes an instance, concurrently with all others.
 func (k *keeper) begin(ctx context.Context, i *cf.DataInstance, change func(context.Context, *cf.DataInstance) error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -129,7 +129,7 @@ func (k *keeper) makeVolume(ctx context.Context, i *cf.DataInstance) error {
 	return errors.Join(k.become(ctx, i, cf.DataMaking, ""), k.dropContent(i.GUID))
 }
 
-// createVolume creates the volume of an instance, if it is to have one and has none.
+// createVolume creates the volume of an instance, if it needs one and has none.
 func (k *keeper) createVolume(i *cf.DataInstance, s service, p plan) error {
 	if p.volumeBytes == 0 {
 		return nil

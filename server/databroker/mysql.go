@@ -31,7 +31,7 @@ func mysqlService() service {
 		software: software{packages: packages, without: []string{"perl", "libconfig-inifiles-perl"}, program: "usr/sbin/mariadbd"}}
 }
 
-// mysqlPath has the server, which Debian keeps from the paths of users.
+// mysqlPath contains the server, which Debian keeps from the paths of users.
 const mysqlPath = `PATH="$PATH:/usr/sbin"
 `
 
@@ -46,7 +46,7 @@ const mysqlServer = `mariadbd --no-defaults --innodb-flush-log-at-trx-commit=1 -
 
 const mysqlClient = `mariadb --no-defaults --user=vcap --batch --skip-column-names`
 
-// script makes the data directory beside its place, so that a half one is never taken for
+// script makes the data directory next to its place, so that a half one is never taken for
 // whole. A data directory that a load filled takes the place of the present one, and the
 // server starts again for it. After a change of MariaDB's version, the system tables are
 // upgraded while the server runs.
@@ -96,7 +96,7 @@ func mysqlStatements(lines ...string) string {
 }
 
 // mysqlDatabase makes the database and the user whose rights its views, routines, triggers
-// and events have after a restore: nobody can log in as that one.
+// and events have after a restore: no one can log in as that user.
 func mysqlDatabase() []string {
 	return []string{
 		"CREATE DATABASE IF NOT EXISTS " + database + " CHARACTER SET utf8mb4;",
@@ -165,7 +165,7 @@ func (mysql) dump() string {
 // load fills the database of a second server, as a user with the rights of a binding. That
 // server's directory, with the users of the present one, becomes the present one at the
 // next start, which load causes. A dump that was cut lacks its last line, which becomes a
-// statement here. Whoever defined something is replaced by the owner.
+// statement here. The owner replaces all other definers.
 func (mysql) load() string {
 	return mysqlPath + `cd ` + data + `
 new=` + data + `/` + mysqlRestored + `.new

@@ -32,8 +32,8 @@ configure() {
 }
 `
 
-// script makes a user that nobody knows the password of, since a server without users lets
-// everybody in. It lets JetStream have a third of the disk: a backup needs as much for a copy. Since
+// script makes a user with a random password, since a server without users lets
+// everyone in. It lets JetStream have a third of the disk: a backup needs as much for a copy. Since
 // version 2.10 the server can sync each message.
 func (nats) script(p plan, tlsRequired bool) string {
 	return "set -eu\numask 077\n" + natsConfigure + fmt.Sprintf(`mkdir -p users jetstream

@@ -102,7 +102,7 @@ func indexOf(files []*servicefile.File, service string) int {
 	return slices.IndexFunc(files, func(f *servicefile.File) bool { return f.Name == service })
 }
 
-// CheckFile reads a service file that is to be offered beside the built-in services, or in the place of one that has a
+// CheckFile reads a service file to offer next to the built-in services, or instead of one that has a
 // file, too.
 func CheckFile(path string) (*servicefile.File, error) {
 	f, err := servicefile.Read(path)

@@ -32,7 +32,7 @@ func postgresPackages(major string) []string {
 	return []string{"postgresql-" + major, "postgresql-client-" + major}
 }
 
-// script makes the cluster beside its place, so that a half one is never taken
+// script makes the cluster next to its place, so that a half one is never taken
 // for whole. The superuser has no password: it comes by the container's own
 // socket alone. SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for
 // clients. The interlock file is another container's, which the volume's

@@ -59,7 +59,7 @@ while [ $(bases | wc -l) -gt {bases} ] || { [ $(bases | wc -l) -gt 1 ] && [ $(us
 [ $(used) -le {limit} ] || forget "it takes more than a quarter of the plan's disk"
 `
 
-// postgresRecover makes the cluster of a seed, beside its place: it is made again if it is interrupted. A log that ends before
+// postgresRecover makes the cluster of a seed, next to its place: it is made again if it is interrupted. A log that ends before
 // the time has nothing that was committed after it, so then all of it is replayed.
 const postgresRecover = `recover() {
   rm -rf new
@@ -90,7 +90,7 @@ const postgresEnable = `cd {data}
 umask 077
 bin="/usr/lib/postgresql/$(cat pg/PG_VERSION)/bin"
 ask() { "$bin/psql" -h /tmp -d postgres -XAtc "$1"; }
-[ "$(ask 'SHOW archive_mode')" = on ] || { echo "the server was started by an earlier version of cupola: ask again once its container was started anew"; exit 1; }
+[ "$(ask 'SHOW archive_mode')" = on ] || { echo "the server was started by an earlier version of cupola: ask again once its container was restarted"; exit 1; }
 mkdir -p {archive} && rm -f {archive}/paused && touch {on} && sync -f {archive} &&
 ask "SELECT pg_create_restore_point('enabled'), pg_switch_wal()" >/dev/null || exit 1
 for try in $(seq 100); do

@@ -19,7 +19,7 @@ const (
 	// basePrefix comes before the number of a base backup, a dash and the time from which on it can be restored.
 	basePrefix = "base-"
 	baseTime   = "20060102T150405Z"
-	// seedDir has what an instance is restored from to a point in time.
+	// seedDir holds the files from which an instance is restored to a point in time.
 	seedDir = "seed"
 )
 

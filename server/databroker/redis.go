@@ -31,7 +31,7 @@ func redisService() service {
 		software:   software{packages: everySuite("redis-server"), program: "usr/bin/[rv]*-server"}}
 }
 
-// script makes the file of users beside its place. Memory is left for the copy
+// script makes the file of users next to its place. Memory is left for the copy
 // of what changes while the log is rewritten. A log may begin with a snapshot, so a
 // snapshot that is restored becomes the log; the server starts again for it. The log of a crash would have the
 // command, which may have a password.
@@ -129,7 +129,7 @@ func (redis) revoke(user string) string { return redisStatements("ACL DELUSER "+
 
 func (redis) reload() string { return redisStatements("CONFIG SET tls-cert-file " + tlsCertificate) }
 
-// disownFiles has the script make the file of users again, with this instance's secret.
+// disownFiles makes the script write the file of users again, with this instance's secret.
 func (redis) disownFiles() string { return "rm -rf redis/users.acl " + archiveDir }
 func (redis) disownUsers() string { return "" }
 

@@ -99,7 +99,7 @@ case $("$server" --version) in
 esac
 `
 
-// redisRecover makes a log of a seed, beside its place: it is made again if it is interrupted. It has all of a file of commands but for
+// redisRecover makes a log of a seed, next to its place: it is made again if it is interrupted. It has all of a file of commands but for
 // what is later than {seed}/to, and no file after one of which it has not all.
 const redisRecover = `recover() {
   check=$(command -v redis-check-aof || command -v valkey-check-aof)
@@ -131,7 +131,7 @@ rm -rf {seed}
 
 // redisEnable enables point-in-time recovery, and waits a while for the first base backup.
 const redisEnable = `cd {data}
-[ -p {wake} ] || { echo "it needs Redis 7 or a later version; a server that an earlier version of cupola started must be started anew"; exit 1; }
+[ -p {wake} ] || { echo "it needs Redis 7 or a later version; restart a server that an earlier version of cupola started"; exit 1; }
 mkdir -p {archive} && touch {on} && sync -f {archive} || exit 1
 : 1<> {wake}
 for try in $(seq 100); do

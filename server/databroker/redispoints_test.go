@@ -26,7 +26,7 @@ type redisKeeping struct {
 
 func (k *redisKeeping) path(name string) string { return filepath.Join(k.dir, name) }
 
-// log has the log consist of a base and files of commands, with their sizes in KB, by their numbers.
+// log makes the log consist of a base and files of commands, with their sizes in KB, by their numbers.
 func (k *redisKeeping) log(base int, sizes map[int]int) {
 	k.t.Helper()
 	text := fmt.Sprintf("file appendonly.aof.%[1]d.base.rdb seq %[1]d type b\n", base)

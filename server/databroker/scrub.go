@@ -12,7 +12,7 @@ import (
 // hidden comes in the place of a secret.
 const hidden = "***"
 
-// scrubber removes from a line of an instance what nobody is to read in its log.
+// scrubber removes secrets from the log lines of an instance.
 type scrubber struct {
 	secrets *strings.Replacer
 	quotes  []string
@@ -28,7 +28,7 @@ func (s scrubber) scrub(text []byte) []byte {
 }
 
 // Scrub returns a line that the server of an instance printed without secrets: passwords of bindings, secrets of the instance, and
-// what the server quotes of requests. The built-in servers are told to log no statements; operators' own may say anything.
+// what the server quotes of requests. The built-in servers log no statements; operators' own may log anything.
 func (s *Service) Scrub(instanceGUID string, text []byte) []byte {
 	if s == nil {
 		return text

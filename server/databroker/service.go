@@ -76,8 +76,8 @@ func (s *Service) Reload(ctx context.Context, services []string) {
 	}
 }
 
-// Refresh has the platform read the catalog again, if other services are prepared than when it
-// did last. It returns when that is done: until then no service instance can be created.
+// Refresh makes the platform read the catalog again, if the prepared services changed
+// since. It returns when that is done: until then no service instance can be created.
 func (s *Service) Refresh(ctx context.Context) {
 	if s == nil {
 		return
@@ -95,7 +95,7 @@ func (s *Service) Refresh(ctx context.Context) {
 	s.prepared = now
 }
 
-// Mounts tells whether a broker's volumes are here: those of the built-in one
+// Mounts reports whether a broker's volumes are here: those of the built-in one
 // are.
 func (s *Service) Mounts(brokerGUID string) bool {
 	return s != nil && brokerGUID != "" && brokerGUID == s.registered.GUID

@@ -68,7 +68,7 @@ func (s service) serverNames(i *cf.DataInstance) []string {
 	return []string{host(i.GUID)}
 }
 
-// changeTLS has an instance's container start anew, with TLS optional or required.
+// changeTLS restarts an instance's container, with TLS optional or required.
 func (b *broker) changeTLS(r *http.Request, i *cf.DataInstance, value string) (a answer, err error) {
 	if err := acceptsAsync(r); err != nil {
 		return a, err
@@ -116,7 +116,7 @@ func (b *broker) certified(instanceGUID string) bool {
 	})
 }
 
-// reloadAll has servers read certificates that were renewed. A new daemon has each server do so once.
+// reloadAll makes servers read renewed certificates. A new daemon reloads each server once.
 func (k *keeper) reloadAll(ctx context.Context) error {
 	renewed := map[string]lrp.ContainerStatus{} // by the instance's GUID
 	all := k.Containers()
@@ -146,7 +146,7 @@ func (k *keeper) reloadAll(ctx context.Context) error {
 	return err
 }
 
-// reload has the server of a container read its certificate.
+// reload makes the server of a container read its certificate.
 func (k *keeper) reload(ctx context.Context, i *cf.DataInstance, c lrp.ContainerStatus) error {
 	release, err := k.turn(ctx, i.GUID)
 	if err != nil {

@@ -143,7 +143,7 @@ func TestTLSParameter(t *testing.T) {
 	}
 }
 
-// TestTLSIsChanged has the container start anew, also to give one a certificate that an earlier version started.
+// TestTLSIsChanged makes the container start anew, also to give one a certificate that an earlier version started.
 func TestTLSIsChanged(t *testing.T) {
 	w := newWorld(t)
 	w.ready("i")
@@ -232,7 +232,7 @@ func TestBindingOfAChangedInstance(t *testing.T) {
 	}
 }
 
-// TestReload has a server read each renewed certificate once, again after a failure.
+// TestReload makes a server read each renewed certificate once, again after a failure.
 func TestReload(t *testing.T) {
 	w := newWorld(t)
 	until := time.Now().Add(time.Hour)

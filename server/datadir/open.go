@@ -27,11 +27,11 @@ import (
 
 // Names in a data directory.
 const (
-	// DatabaseCopies has the copies that the daemon makes of its database.
+	// DatabaseCopies holds the copies that the daemon makes of its database.
 	DatabaseCopies = "db/backups"
-	// Volumes has the volumes of data services and deployments.
+	// Volumes holds the volumes of data services and deployments.
 	Volumes = "volumes"
-	// ServiceContents has the content of data services that are being restored.
+	// ServiceContents holds the content of data services that are being restored.
 	ServiceContents = "service-contents"
 )
 
@@ -90,7 +90,7 @@ func AuthorityConfig(dataDir string) authority.Config {
 }
 
 // Egress is where a command may connect when a user named the address; the
-// daemon knows its own listeners beside.
+// daemon knows its own listeners besides.
 func (d *Dir) Egress() egress.Guard { return egress.Guard{Containers: d.Owner().Subnet} }
 
 // Roots opens stacks and images. guard holds for registries that users name.

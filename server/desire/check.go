@@ -10,7 +10,7 @@ import (
 )
 
 // liveness is how a process is watched. Cloud Controller checks the port of web
-// processes and nothing of others, unless told otherwise.
+// processes and nothing of others, unless configured otherwise.
 func liveness(h cf.HealthCheck, processType string, port uint16) []lrp.Check {
 	if h.Type == "" && processType == "web" {
 		h.Type = string(lrp.CheckPort)

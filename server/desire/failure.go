@@ -44,7 +44,7 @@ func CannotStage(why string) BuildError { return stagingError(why) }
 
 // StagingFailure is the error of a build whose task failed for the reason: the
 // rules of Cloud Controller's failure reason sanitizer. The builder's exit
-// codes 225 and 226 have no words of their own there either: the cause of those is
+// codes 225 and 226 have no separate texts there either: the cause of those is
 // in the log of the container, and any other in Cause.
 func StagingFailure(reason string) BuildError {
 	e := namedFailure(reason)

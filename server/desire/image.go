@@ -12,7 +12,7 @@ import (
 // ImageScheme begins the reference of an image.
 const ImageScheme = "docker://"
 
-// IsImage tells whether a stack is an image's reference; else it is a name.
+// IsImage reports whether a stack is an image's reference; else it is a name.
 func IsImage(stack string) bool { return strings.HasPrefix(stack, ImageScheme) }
 
 // rootFS is what a lifecycle's containers run on. stack is the name of the one

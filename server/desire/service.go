@@ -89,7 +89,7 @@ func (v *vars) services(o Owner) {
 }
 
 // files are those of the bindings that the app has now, in the form that the
-// process was started with. Bindings that are no files in that form, since the
+// process was started with. Bindings that are not files in that form, since the
 // app has chosen another for its next start, leave the files of this one.
 func (in ProcessIn) files() []lrp.File {
 	started := in.startedWith()

@@ -52,7 +52,7 @@ func parse(query []byte) (q question, err error) {
 }
 
 // answer answers a question that is for the table; ours reports whether it is.
-// What is no question gets none: nil.
+// What is not a question gets none: nil.
 func answer(query []byte, t *Table, size int) (reply []byte, ours bool) {
 	q, err := parse(query)
 	if err != nil || q.header.Response {

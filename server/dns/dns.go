@@ -19,7 +19,7 @@ import (
 	"cupola/runtime/fault"
 )
 
-// Table is what is known of internal names. All names are in lower case and
+// Table maps internal names to addresses. All names are in lower case and
 // without a dot at the end.
 type Table struct {
 	Zones []string          // internal domains: queries for names in them are never forwarded

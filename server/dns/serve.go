@@ -47,7 +47,7 @@ func (s *Server) packets(ctx context.Context) error {
 	}
 }
 
-// send answers a packet. nil is no answer.
+// send answers a packet. nil means no answer.
 func (s *Server) send(reply []byte, to netip.AddrPort) {
 	if reply != nil {
 		_, _ = s.udp.WriteToUDPAddrPort(reply, to) // one who is gone needs none

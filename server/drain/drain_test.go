@@ -131,7 +131,7 @@ func TestReconnects(t *testing.T) {
 	}
 }
 
-// TestSetKeepsWhatStays has a drain in use go on when another comes.
+// TestSetKeepsWhatStays makes a drain in use go on when another comes.
 func TestSetKeepsWhatStays(t *testing.T) {
 	d, _ := open(t, true)
 	l := loopback.Listen(t)

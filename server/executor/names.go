@@ -26,8 +26,8 @@ func (e *Executor) openNames() {
 	e.Names = s
 }
 
-// containerNetwork is the network as containers see it: if there is a DNS server
-// of ours, they use that one alone.
+// containerNetwork is the network as containers see it: if cupola serves DNS, they
+// use only its server.
 func (e *Executor) containerNetwork() cell.Network {
 	if e.Names == nil {
 		return e.Network

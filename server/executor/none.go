@@ -30,11 +30,11 @@ func (e *Executor) OpenAddresses(ctx context.Context) error {
 	return e.Dir.OpenSubnet(ctx)
 }
 
-// refuseContainers refuses a data directory whose containers would be nobody's.
+// refuseContainers refuses a data directory whose containers no cell would manage.
 func (e *Executor) refuseContainers() error {
 	left, err := e.Dir.ContainerStates()
 	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("%d containers of %s run on this machine, or are to be cleaned up: start without --cells none, move or stop what runs, and run 'cupola cleanup' (%s)", len(left), e.DataDir, strings.Join(left[:min(len(left), 3)], ", "))
+		err = fmt.Errorf("%d containers of %s run on this machine, or must be cleaned up: start without --cells none, move or stop what runs, and run 'cupola cleanup' (%s)", len(left), e.DataDir, strings.Join(left[:min(len(left), 3)], ", "))
 	}
 	return err
 }

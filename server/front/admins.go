@@ -13,7 +13,7 @@ import (
 // them, too.
 var readOperations = []string{"stack/list", "stack/inspect", "token-keys/list", "broker/status", "doctor"}
 
-// operators serves what only admins of the API may see or do beside the v3 API: the
+// operators serves what only admins of the API may see or do besides the v3 API: the
 // machine, its alerts, and operations of operators.
 func (f *Front) operators(mux *http.ServeMux) {
 	admins, readers := []string{"cloud_controller.admin"}, []string{"cloud_controller.admin", "cloud_controller.admin_read_only"}

@@ -14,7 +14,7 @@ import (
 type arrivals struct {
 	mu    sync.Mutex
 	conns map[net.Conn]bool
-	none  chan struct{} // closed when the last has gone; nil until somebody waits
+	none  chan struct{} // closed when the last has gone; nil until a caller waits
 }
 
 // arrivalTime bounds how long clients are waited for that connected and said
@@ -23,7 +23,7 @@ const arrivalTime = 2 * time.Second
 
 type arrivalKey struct{}
 
-// watch has the arrivals of a server counted, which does not serve yet.
+// watch counts the arrivals of a server that does not serve yet.
 func (a *arrivals) watch(srv *http.Server) {
 	a.conns = map[net.Conn]bool{}
 	before, handler := srv.ConnState, srv.Handler

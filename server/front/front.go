@@ -29,7 +29,7 @@ type Front struct {
 	Readers Readers      // of the logs
 	Streams http.Handler // of logs: a logstream.Gateway
 	Router  *router.Router
-	Shard   *router.Shard // which apps are served beside the API; nil is all
+	Shard   *router.Shard // which apps are served besides the API; nil is all
 	Metrics *metrics.Metrics
 	Console *console.Console // nil: there is none
 	Git     *gitpush.Face    // nil: there is none

@@ -48,7 +48,7 @@ func (rs Readers) mayRead(r *http.Request, sourceIDs ...string) (may map[string]
 	return may, err
 }
 
-// readsAll reports whether somebody may read everything (log-cache's and the RLP
+// readsAll reports whether a user may read everything (log-cache's and the RLP
 // gateway's scopes).
 func readsAll(id cf.Identity) bool {
 	return slices.Contains(id.Scopes, "doppler.firehose") || slices.Contains(id.Scopes, "logs.admin")

@@ -65,7 +65,7 @@ func (t *TCP) Open() (*router.Ports, cf.PortRanges) {
 }
 
 // portPrefix begins the names by which the service manager keeps the sockets of
-// TCP routes. They are no sockets of units, since a port is listened at only
+// TCP routes. They are not sockets of units, since a port is listened at only
 // while a route has it.
 const portPrefix = "tcp-"
 

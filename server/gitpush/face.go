@@ -24,7 +24,7 @@ const Path = "/git/"
 type Config struct {
 	Dir   string // of the repositories
 	Store *store.Store
-	// Verify tells whose a token is.
+	// Verify reports whose a token is.
 	Verify func(ctx context.Context, token string) (cf.Identity, error)
 	// KeyToken issues a token to a user who has proved to have an SSH key.
 	KeyToken func(r *http.Request, fingerprint string) (string, error)

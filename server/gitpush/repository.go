@@ -17,7 +17,7 @@ import (
 	"cupola/store"
 )
 
-// maxKept bounds what is kept of an app's pushes, in bytes of packs; maxPacks how many
+// maxKept bounds an app's repository, in bytes of packs; maxPacks how many
 // packs.
 const (
 	maxKept  = 1 << 30
@@ -30,7 +30,7 @@ const suffix = ".git"
 // repository is the directory of an app's repository.
 func (f *Face) repository(app string) string { return filepath.Join(f.Dir, app+suffix) }
 
-// kept opens what is kept of an app's pushes; nil if nothing is.
+// kept opens the repository of an app's pushes; nil if there is none.
 func (f *Face) kept(app string) (*filesystem.Storage, error) {
 	if app == "" {
 		return nil, nil
@@ -110,7 +110,7 @@ func setRef(s *filesystem.Storage, u update) error {
 	return s.SetReference(plumbing.NewHashReference(u.name, u.new))
 }
 
-// forget deletes what is kept of an app's pushes.
+// forget deletes the repository of an app's pushes.
 func (f *Face) forget(app string) error {
 	if app == "" {
 		return nil

@@ -180,7 +180,7 @@ func (b *deployments) addAliases(t *dns.Table, all []boshHost) {
 			q, err := target.Parsed()
 			of := slices.DeleteFunc(slices.Clone(all), func(h boshHost) bool { return !target.Matches(h.deployment, h.group) })
 			switch {
-			case err != nil || q.Each != each: // lint has told
+			case err != nil || q.Each != each: // lint has reported it
 			case each:
 				for _, h := range of {
 					for _, label := range h.ids() {

@@ -96,9 +96,9 @@ func (i *Ingress) end(n uint64) {
 	i.set = make(chan struct{})
 }
 
-// Settle waits until no request is under way to an instance whose row says that
+// AwaitIdle waits until no request is under way to an instance whose row says that
 // it gets none.
-func (i *Ingress) Settle(ctx context.Context, instanceGUID string) error {
+func (i *Ingress) AwaitIdle(ctx context.Context, instanceGUID string) error {
 	if err := i.Current(ctx); err != nil {
 		return err
 	}

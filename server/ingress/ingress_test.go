@@ -179,9 +179,9 @@ func randomRows(n string, v int) storetest.Rows {
 	}
 }
 
-// TestSettleWaitsForTheTable wants each Settle to see a table that was read after
+// TestAwaitIdleWaitsForTheTable wants each AwaitIdle to see a table that was read after
 // it began.
-func TestSettleWaitsForTheTable(t *testing.T) {
+func TestAwaitIdleWaitsForTheTable(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	write(t, s, func(tx *store.Tx) error {
 		return errors.Join(insertApp(tx, "a"), insertRoute(tx, "a", "domain"), insertInstance(tx, "a", "10.0.0.1"))
@@ -198,7 +198,7 @@ func TestSettleWaitsForTheTable(t *testing.T) {
 	reads := func(n *uint64) uint64 { i.mu.Lock(); defer i.mu.Unlock(); return *n }
 	for range 5 {
 		before := reads(&i.begun)
-		if err := i.Settle(ctx, "a"); err != nil || reads(&i.done) <= before {
+		if err := i.AwaitIdle(ctx, "a"); err != nil || reads(&i.done) <= before {
 			t.Fatalf("got %v; want a table read after %d", err, before)
 		}
 	}

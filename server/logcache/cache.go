@@ -27,7 +27,7 @@ type Config struct {
 	Archive ArchiveConfig
 }
 
-// ArchiveConfig says what is kept of log lines that Dir has no room for.
+// ArchiveConfig says which log lines are kept that Dir has no room for.
 type ArchiveConfig struct {
 	Dir      string // "": nothing
 	MaxBytes int64  // of compressed lines

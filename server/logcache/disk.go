@@ -75,7 +75,7 @@ type track struct {
 	begun   bool                  // the segment has its source record
 	reset   bool                  // remove the files before the next write
 	evicted bool                  // likewise, but the archive gets them first
-	writing bool                  // somebody writes; who does owns what follows
+	writing bool                  // a goroutine writes; it owns what follows
 	gone    bool                  // not in disk.tracks any longer
 
 	file    *os.File // nil: closed
@@ -184,7 +184,7 @@ func (t *track) begin() {
 	t.lines, t.bytes, t.begun = 0, 0, false
 }
 
-// flush writes what is pending, unless somebody does already. t.mu is held, but
+// flush writes what is pending, unless another goroutine does already. t.mu is held, but
 // not while the disk works.
 func (d *disk) flush(t *track) {
 	if t.writing {
@@ -212,7 +212,7 @@ func (d *disk) flush(t *track) {
 	}
 }
 
-// archiveUnlocked has the archive take both segments, without t.mu, which is held again when it
+// archiveUnlocked moves both segments to the archive, without t.mu, which is held again when it
 // returns or panics.
 func (d *disk) archiveUnlocked(t *track) {
 	t.evicted = false
@@ -222,7 +222,7 @@ func (d *disk) archiveUnlocked(t *track) {
 	d.keep(t.path + newerSuffix)
 }
 
-// keep has the archive take a segment.
+// keep moves a segment to the archive.
 func (d *disk) keep(path string) {
 	if d.archive == nil {
 		return
@@ -403,7 +403,7 @@ func (d *disk) remove(source string) {
 	d.removeLocked(t)
 }
 
-// evict has the archive take a source's files.
+// evict moves a source's files to the archive.
 func (d *disk) evict(source string) {
 	t := d.track(source)
 	defer t.mu.Unlock()

@@ -51,7 +51,7 @@ func (e *Envelope) named(name *regexp.Regexp) bool {
 	return slices.ContainsFunc(e.Metrics, func(m Metric) bool { return name.MatchString(m.Name) })
 }
 
-// About what an Envelope and a Metric cost beside their payload; tags are
+// About what an Envelope and a Metric cost besides their payload; tags are
 // shared by all envelopes of an instance.
 const (
 	envelopeOverhead = 200

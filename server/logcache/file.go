@@ -79,7 +79,7 @@ func encode(w io.Writer, all []Envelope) error {
 	return nil
 }
 
-// Load adds what Save wrote. A missing file is no matter; one that cannot be
+// Load adds what Save wrote. A missing file does not matter; one that cannot be
 // read as a whole is left out, with a warning: old log lines are not worth a
 // daemon that does not start.
 func (c *Cache) Load(path string, log *slog.Logger) {

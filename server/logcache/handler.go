@@ -23,7 +23,7 @@ const (
 // error for an unauthenticated caller.
 type Authorize func(r *http.Request, sourceIDs ...string) (map[string]bool, error)
 
-// Handler serves GET /api/v1/read/{source_id}, /api/v1/meta and /api/v1/info, and beside log-cache's
+// Handler serves GET /api/v1/read/{source_id}, /api/v1/meta and /api/v1/info, and besides log-cache's
 // own /api/v1/search/{source_id}. As in log-cache a source that is not for its user looks like one that does not exist.
 func (c *Cache) Handler(authorize Authorize) http.Handler {
 	mux := http.NewServeMux()

@@ -92,7 +92,7 @@ func (c *Cache) search(ctx context.Context, q Search) (found []Envelope, next ti
 // searching is a search and what it found.
 type searching struct {
 	Search
-	until   time.Time // when it is to end
+	until   time.Time // when it ends
 	reached time.Time // all lines from there on were looked at
 	found   []Envelope
 	seen    map[int64]bool // the times of found: no two lines of a source have the same

@@ -160,7 +160,7 @@ func (r *requests) record(now int64) (all []batch) {
 	return all
 }
 
-// due is when a counter is to be recorded now. One that grew is recorded at once, but
+// due reports whether a counter must be recorded now. One that grew is recorded at once, but
 // not before interval is over, and for the time before with the value that it had, as
 // it did not grow then; one that did not grow is recorded every 15 s.
 func (c *counter) due(now, interval int64) []int64 {

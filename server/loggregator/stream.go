@@ -47,7 +47,7 @@ func (s *Stream) SetArchive(bytes int64, forDays int) {
 	}
 }
 
-// Stream takes what is said of apps.
+// Stream takes the logs and metrics of apps.
 type Stream struct {
 	Config
 	Cache  *logcache.Cache
@@ -162,8 +162,8 @@ func (s *Stream) instanceTags(guid string) map[string]string {
 	return s.InstanceTags(guid)
 }
 
-// reportDrain says in an app's log what became of a drain of its; what a drain
-// could not take is not for the drain.
+// reportDrain writes to an app's log what happened to its drain. The drain does not
+// get that line.
 func (s *Stream) reportDrain(appGUID, text string) {
 	e := said(map[string]string{tagSource: "LGR"}, appGUID, text)
 	e.Err = true

@@ -10,7 +10,7 @@ import (
 	"cupola/store"
 )
 
-// component is a part of Cloud Foundry that writes envelopes. The agent beside it
+// component is a part of Cloud Foundry that writes envelopes. The agent next to it
 // adds its tags (loggregator-agent-release: src/pkg/egress/v2/tagger.go), with the
 // jobs of cf-deployment.
 type component struct{ origin, job, source string }

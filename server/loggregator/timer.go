@@ -48,7 +48,7 @@ func forwards(r *http.Request) string {
 	return strings.Join(addresses, "\n")
 }
 
-// methods are the HTTP methods with a tag of their own.
+// methods are the HTTP methods with a separate tag.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodConnect, http.MethodTrace}
 
 // timerTags keeps the tags of requests, so that a busy router shares them instead of

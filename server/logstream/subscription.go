@@ -16,7 +16,7 @@ const (
 // batchSize is how many envelopes are sent at once at most: Loggregator's.
 const batchSize = 100
 
-// envelopeCost is about what an envelope takes beside its text.
+// envelopeCost is about what an envelope takes besides its text.
 const envelopeCost = 200
 
 // subscription is a queue of envelopes for one stream.

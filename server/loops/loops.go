@@ -1,5 +1,5 @@
-// Package loops opens and runs the loops that move what is to what users asked
-// for: of instances, deployments, service brokers, routes and reach.
+// Package loops opens and runs the control loops, which move the actual to the desired
+// state: of instances, deployments, service brokers, routes and reach.
 package loops
 
 import (
@@ -161,7 +161,7 @@ func (l *Loops) unnamedFile() (*os.File, error) {
 // cells are all cells, which drain what they stop until ctx ends.
 func (l *Loops) cells(ctx context.Context) (all []reconcile.Cell) {
 	for _, p := range l.Executor.Cells() {
-		all = append(all, reconcile.Draining(ctx, p, l.Ingress.Settle))
+		all = append(all, reconcile.Draining(ctx, p, l.Ingress.AwaitIdle))
 	}
 	return all
 }

@@ -39,7 +39,7 @@ func (m *Machine) List(ctx context.Context) (all []Check, err error) {
 	return all, err
 }
 
-// checks holds the last result. Whoever holds turn runs the checks or waits for
+// checks holds the last result. The holder of turn runs the checks or waits for
 // them.
 type checks struct {
 	turn chan struct{}

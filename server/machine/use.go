@@ -23,7 +23,7 @@ type Use struct {
 // InstanceUse is what one running instance uses.
 type InstanceUse struct {
 	GUID        string  `json:"instance_guid"`
-	Process     string  `json:"process"`            // ORG/SPACE/APP, and the type unless it is web; of what is no app's the domain and the process GUID
+	Process     string  `json:"process"`            // ORG/SPACE/APP, and the type unless it is web; of what is not an app's the domain and the process GUID
 	AppGUID     string  `json:"app_guid,omitempty"` // of a web process: requests to the app are for it
 	Index       int     `json:"index"`
 	CPUSeconds  float64 `json:"cpu_seconds"` // since it started

@@ -59,7 +59,7 @@ func (app *App) Parts() ([]string, error) {
 // continues is the key that all parts of an entry but the first have.
 const continues = "cupola-continues"
 
-// ParsePart reads a part of a manifest. It tells whether that is another part than
+// ParsePart reads a part of a manifest. It reports whether that is another part than
 // the first: it has nothing but routes and services.
 func ParsePart(text string) (app *App, more bool, err error) {
 	m, err := Parse([]byte(text))

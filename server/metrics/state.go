@@ -40,7 +40,7 @@ type State struct {
 	Uptime           time.Duration
 }
 
-// Budget is what is used of a budget of the listeners.
+// Budget is the usage of a budget of the listeners.
 type Budget struct {
 	Name        string
 	Used, Limit int
@@ -54,7 +54,7 @@ type stateCollector struct {
 	log   *slog.Logger
 }
 
-// Describe describes nothing: what there is to tell changes.
+// Describe describes nothing: the set of metrics changes.
 func (c *stateCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends all metrics. Prometheus calls it in a goroutine that does not

@@ -146,7 +146,7 @@ func TestSamplingOfStarts(t *testing.T) {
 	}
 }
 
-// TestReadsCauseNothing has a request show what is audited, and change nothing.
+// TestReadsCauseNothing makes a request show what is audited, and change nothing.
 func TestReadsCauseNothing(t *testing.T) {
 	spansOf(t, 0, func(m *Metrics) {
 		request(t, m, "GET", client+"1")

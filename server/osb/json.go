@@ -95,7 +95,7 @@ func elements(raw json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// maxInspected bounds what is shown of a value; bytes.
+// maxInspected bounds the shown part of a value, in bytes.
 const maxInspected = 4096
 
 // inspect writes a value as Ruby's inspect does, which is how Cloud Controller

@@ -64,7 +64,7 @@ func New(c Config) *Exporter {
 }
 
 // Run sends until ctx ends, and then once more what there is. A collector that does
-// not take it is logged: it is no failure of the daemon.
+// not take it is logged: it is not a failure of the daemon.
 func (e *Exporter) Run(ctx context.Context) error {
 	metrics, spans := time.NewTicker(e.Interval), time.NewTicker(min(spanInterval, e.Interval))
 	defer metrics.Stop()

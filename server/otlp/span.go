@@ -81,12 +81,12 @@ func parse(values []string) (c place, sampled, ok bool) {
 // Span is a request that is over, or a part of the daemon's work.
 type Span struct {
 	Trace        string      // what Begin or Child returned
-	Request      http.Header // nil: it is no request
-	Parent       string      // of what is no request: where in the trace it belongs; "" for a span without a parent
+	Request      http.Header // nil: it is not a request
+	Parent       string      // of what is not a request: where in the trace it belongs; "" for a span without a parent
 	Name         string
 	Began, Ended time.Time
 	Status       int    // of a request, in HTTP's numbers; 0: none was sent
-	Failure      string // of what is no request: why it failed; "": it did not
+	Failure      string // of what is not a request: why it failed; "": it did not
 	// Text are further attributes by their names; empty ones are left out.
 	Text map[string]string
 }

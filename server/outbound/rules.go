@@ -102,13 +102,13 @@ func (r *Rules) control(_ context.Context, _, address string, _ syscall.RawConn)
 	return nil
 }
 
-// isOurs tells whether a host is below one of the platform's domains.
+// isOurs reports whether a host is below one of the platform's domains.
 func (r *Rules) isOurs(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return slices.ContainsFunc(r.domains, func(d string) bool { return strings.HasSuffix(host, "."+d) })
 }
 
-// allows tells whether a rule lets apps connect to an address. No rule leads to
+// allows reports whether a rule lets apps connect to an address. No rule leads to
 // the host's own loopback and links, whatever its range, and one for networks
 // neither to the host nor to containers: networks are other machines.
 func (r *Rules) allows(at netip.AddrPort) bool {

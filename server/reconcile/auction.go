@@ -166,7 +166,7 @@ func suitable(cells []*offer, c *lrp.RunInfo) (found []*offer, mismatch string) 
 	return found, ""
 }
 
-// stagers are the cells that stage, and what is asked of them. Where all cells that a constraint allows stage nothing, that is
+// stagers are the cells that stage, and the constraint for them. Where all cells that a constraint allows stage nothing, that is
 // a cell that requires no tags: a droplet is the same wherever it is made.
 func (a *auction) stagers(c *lrp.RunInfo) (cells []*offer, as *lrp.RunInfo) {
 	allowed := slices.DeleteFunc(slices.Concat(a.cells, a.silent), func(o *offer) bool { return !o.cell.Suits(c.Constraint) })

@@ -17,7 +17,7 @@ import (
 	"cupola/store/cf"
 )
 
-// desire has the rows say what a client of the BBS asked for.
+// desire makes the rows say what a client of the BBS asked for.
 func (h *harness) desire(d *bbspb.DesiredLRP) {
 	h.t.Helper()
 	h.write(func(tx *store.Tx) error {

@@ -141,7 +141,7 @@ func (f *fakeContainer) event(t lrp.EventType) lrp.Event {
 	return lrp.Event{Type: t, GUID: f.GUID, Kind: f.Kind, Key: lrp.Key{ProcessGUID: f.ProcessGUID, Index: f.Index}, At: time.Now(), Address: f.Address}
 }
 
-// run has an instance run and be ready.
+// run makes an instance run and be ready.
 func (c *fakeCell) run(guid string) {
 	f := c.take(guid, func(f *fakeContainer) { f.Phase, f.Address, f.Ready = lrp.PhaseRunning, "10.0.0.9", true })
 	if f == nil {

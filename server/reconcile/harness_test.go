@@ -209,7 +209,7 @@ func (h *harness) wantStates(want string) {
 	}
 }
 
-// runAll has all instances that are being made run.
+// runAll makes all instances that are being made run.
 func (h *harness) runAll() {
 	for _, g := range h.cell.guids(lrp.PhaseCreating) {
 		h.cell.run(g)
@@ -217,7 +217,7 @@ func (h *harness) runAll() {
 	h.wait()
 }
 
-// exitAll has all instances exit that were told to stop.
+// exitAll makes all instances exit that were told to stop.
 func (h *harness) exitAll() {
 	for _, g := range h.cell.guids(lrp.PhaseStopping) {
 		h.cell.exit(g, lrp.Event{})

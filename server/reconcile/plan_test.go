@@ -43,7 +43,7 @@ func row(guid string, index int, state lrp.ActualState, instance string) lrp.Act
 	return a
 }
 
-// TestWhatIsNotKnownStays has a container run that nothing is known to desire.
+// TestWhatIsNotKnownStays makes a container run that nothing is known to desire.
 func TestWhatIsNotKnownStays(t *testing.T) {
 	w := World{
 		Actuals: []lrp.Actual{row("kept", 0, lrp.Running, "k"), row("gone", 0, lrp.Running, "g")},

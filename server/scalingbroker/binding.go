@@ -101,7 +101,7 @@ func appOf(tx *store.Tx, q request, p autoscaling.Parameters, i *cf.ScalingInsta
 }
 
 // release ends the binding that an app has with an instance. One with another instance is refused,
-// unless that was purged: nobody can unbind from it.
+// unless that was purged: no one can unbind from it.
 func release(tx *store.Tx, appGUID string, i *cf.ScalingInstance) error {
 	was, err := autoscaling.BindingOf(tx, appGUID)
 	if err != nil || was == nil {

@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t, broker{Config{Store: s, URL: "https://autoscaler.test:1", Log: slog.New(slog.NewTextHandler(t.Output(), nil))}}}
 }
 
-// TestTheCatalogIsRight has the platform's own client read it.
+// TestTheCatalogIsRight makes the platform's own client read it.
 func TestTheCatalogIsRight(t *testing.T) {
 	w := newWorld(t)
 	srv := httptest.NewServer(builtin.Guard("me", "secret", w.handler()))

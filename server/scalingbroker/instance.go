@@ -80,7 +80,7 @@ func (b *broker) update(r *http.Request) (a answer, err error) {
 	})
 }
 
-// replace gives an app another default policy, "" for none, unless it has a policy of its own.
+// replace gives an app another default policy, "" for none, unless it has its own policy.
 func replace(c *control.Session, appGUID, was, now string) error {
 	has, err := autoscaling.Of(c.Tx, appGUID)
 	if err := control.IfFound(err); err != nil || string(has) != was {

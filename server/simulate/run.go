@@ -34,7 +34,7 @@ type Measure struct {
 // maxTicks bounds the ticks of a step.
 const maxTicks = 1000
 
-// Run replays a script, and calls told after each step.
+// Run replays a script, and calls report after each step.
 func Run(ctx context.Context, c Config, script []Step, report func(Measure)) (Result, error) {
 	f := newFleet(c)
 	var r Result

@@ -179,7 +179,7 @@ func (l *Loop) thawAll(a *app) (err error) {
 	return err
 }
 
-// of is what is known of an app.
+// of returns the state of an app.
 func (l *Loop) of(guid string) *sleeper {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -358,7 +358,7 @@ func (l *Loop) rouse(ctx context.Context, guid string, s *sleeper) error {
 }
 
 // dropAfter is how long the rows of an app stay that was woken: one look drops those of many,
-// and it is no burden for the requests that woke them.
+// and it is not a burden for the requests that woke them.
 const dropAfter = 200 * time.Millisecond
 
 // look runs the loop.

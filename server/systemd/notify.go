@@ -59,7 +59,7 @@ func (m Manager) Keep(name string, l *net.TCPListener) error {
 	return m.send("FDSTORE=1\nFDNAME="+name, syscall.UnixRights(int(f.Fd())))
 }
 
-// barrierTime is how long a manager is waited for that is to do what it was told.
+// barrierTime is how long the service manager may take to handle a notification.
 const barrierTime = time.Second
 
 // Forget ends Keep. When it returns, the manager has closed the socket or does

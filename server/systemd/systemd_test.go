@@ -123,7 +123,7 @@ func TestNoManager(t *testing.T) {
 	}
 }
 
-// TestKeptSockets has a manager keep a listener that is closed here, and then
+// TestKeptSockets makes a manager keep a listener that is closed here, and then
 // forget it.
 func TestKeptSockets(t *testing.T) {
 	c, name := manager(t)

@@ -156,7 +156,7 @@ func (req *clientRequest) permit(by cf.Identity) error {
 	return nil
 }
 
-// meaning reports whether a scope is one that somebody here goes by, whatever
+// meaning reports whether cupola uses a scope, whatever
 // clients are called.
 func meaning(scope string) bool {
 	return slices.Contains(slices.Concat(userScopes, AdminScopes, otherScopes), scope)

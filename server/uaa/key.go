@@ -125,7 +125,7 @@ func newKey(now time.Time) (*key, error) {
 }
 
 // Rotate makes a key that signs from now on. What others signed is good until
-// its end, or at once no longer: forget is for keys that somebody may have.
+// its end, or at once no longer: forget is for keys that may be compromised.
 func (k *Keys) Rotate(ctx context.Context, forget bool) (Key, error) {
 	next, err := newKey(time.Now())
 	if err != nil {

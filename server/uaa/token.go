@@ -141,7 +141,7 @@ func (u *UAA) clientToken(req *request, wanted []string) (int, any, error) {
 	return u.answer(c, nil, nil)
 }
 
-// narrow is what is wanted of the scopes there are; all when nothing is said.
+// narrow returns the requested ones of the available scopes; all if none are requested.
 func narrow(have, wanted []string) ([]string, error) {
 	if len(wanted) == 0 {
 		return have, nil

@@ -71,7 +71,7 @@ func (c *renderCmd) Run(e *command.Env) error {
 	return deployment.WriteObjects(e, c.Output, h, objects)
 }
 
-// appReader gathers what the API tells of an app.
+// appReader reads an app from the API.
 type appReader struct {
 	*capi.Client
 	path   string // of the app
@@ -185,7 +185,7 @@ func (r *appReader) environment(ctx context.Context) error {
 	return nil
 }
 
-// appCheck is a check of a process as the API tells it.
+// appCheck is a process's health check as the API shows it.
 type appCheck struct {
 	Type string
 	Data cf.HealthCheck

@@ -26,7 +26,7 @@ func (f *appFlags) find(ctx context.Context) (c *capi.Client, path string, err e
 	return c, "/v3/apps/" + guid + "/features", err
 }
 
-// feature is an app feature as the API tells it.
+// feature is an app feature as the API shows it.
 type feature struct {
 	Name, Description string
 	Enabled           bool

@@ -114,7 +114,7 @@ func (f *jobFlags) find(ctx context.Context) (*capi.Client, job, error) {
 	return c, all[0], nil
 }
 
-// base is where the API has what is of the job's kind.
+// base is the API's path for the job's kind.
 func (j job) base() string { return "/" + string(j.kind) + "s" }
 
 func (j job) path(parts ...string) string {
@@ -229,7 +229,7 @@ func (n *createJobCmd) Run(e *command.Env) error {
 	return nil
 }
 
-// request is what is asked of the API.
+// request is a request to the API.
 func (n *createJobCmd) request() (capi.Doc, cf.AppJobKind, error) {
 	if (n.Command == "") == (n.URL == "") {
 		return nil, "", errors.New("give a command, or a URL by --url")

@@ -89,7 +89,7 @@ type VerifyCmd struct {
 	File     string `arg:"" optional:"" help:"The backup file." type:"existingfile"`
 }
 
-// Run verifies a backup and tells what it holds.
+// Run verifies a backup and prints what it holds.
 func (c *VerifyCmd) Run(e *command.Env) error {
 	if c.Database == (c.File != "") {
 		return errors.New("no backup to verify: give its file, or --database")

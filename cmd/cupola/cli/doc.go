@@ -17,8 +17,8 @@
 //	help         one sentence
 //	short        the flag's letter
 //	aliases      further names of a command or a flag, with commas
-//	default      the value if none is given. On a command: "withargs" has it run
-//	             if none of those beside it is named
+//	default      the value if none is given. On a command: "withargs" runs it
+//	             if none of its siblings is named
 //	env          environment variables, with commas; the first that is set counts
 //	placeholder  what stands for the value in help
 //	required     the flag must be given

@@ -42,7 +42,7 @@ func (f *Flag) isBool() bool {
 // Given is what a flag without a value says.
 func (f *Flag) Given() bool { return f.isBool() && f.field.Kind() == reflect.Bool && f.field.Bool() }
 
-// TakesValue tells whether a value has to follow.
+// TakesValue reports whether a value has to follow.
 func (f *Flag) TakesValue() bool { return f.bare == "" }
 
 // Sample stands for the value in help.
@@ -74,7 +74,7 @@ func (f *Flag) String() string {
 	return "--" + f.Name
 }
 
-// addTo has a set take the flag.
+// addTo adds the flag to a set.
 func (f *Flag) addTo(set *pflag.FlagSet) {
 	set.AddFlag(&pflag.Flag{Name: f.Name, Shorthand: f.Short, Value: setter(f.set), NoOptDefVal: f.bare})
 	for _, alias := range f.Aliases {

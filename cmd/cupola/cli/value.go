@@ -28,12 +28,12 @@ type Value struct {
 	field    reflect.Value
 	sep      string // between the elements of a list or the pairs of a map; "" for none
 	pathType string // of the tag type
-	decode   Decode // of the field's type, if it has one of its own
+	decode   Decode // of the field's type, if it has one
 	given    bool   // by the command line, the configuration file or the environment
 	origin   string // of the value
 }
 
-// Decode reads a value of a type of its own: text, or what the configuration file
+// Decode reads a value of a custom type: text, or what the configuration file
 // has instead, into a pointer to it.
 type Decode func(value, into any) error
 
@@ -56,7 +56,7 @@ func (v *Value) isList() bool { return v.field.Kind() == reflect.Slice && v.deco
 
 func (v *Value) isMap() bool { return v.field.Kind() == reflect.Map && v.decode == nil }
 
-// set takes a value as text. A list and a map get what it holds beside what they
+// set takes a value as text. A list and a map get what it holds besides what they
 // were given before.
 func (v *Value) set(text string) error {
 	v.give()
@@ -310,7 +310,7 @@ func split(text, sep string) (parts []string) {
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, `\`+sep, escaped), sep) {
 		parts = append(parts, strings.ReplaceAll(part, escaped, sep))
 	}
-	if last := len(parts) - 1; parts[last] == "" { // also of "", which is no element
+	if last := len(parts) - 1; parts[last] == "" { // also of "", which is not an element
 		parts = parts[:last]
 	}
 	return parts

@@ -72,7 +72,7 @@ func (p *Progress) draw(line string, now bool) {
 	p.drawn = p.now()
 }
 
-// layer tells of one of an image's layers, which come side by side: one that
+// layer reports one of an image's layers, which come side by side: one that
 // is done keeps its line.
 func (p *Progress) layer(s steps.Step) {
 	key := s.Step + s.Detail
@@ -123,7 +123,7 @@ func (p *Progress) line(s steps.Step) string {
 	return "  " + s.Step + "  " + s.Detail
 }
 
-// packages tells of downloading and unpacking in one line.
+// packages reports downloading and unpacking in one line.
 func (p *Progress) packages() string {
 	got, open := p.last["download"], p.last["unpack"]
 	text := p.bar(got, (share(got)+share(open))/2)

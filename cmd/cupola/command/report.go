@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Report tells what a push does: a line for each step, and on a terminal a
+// Report shows what a push does: a line for each step, and on a terminal a
 // bar for an upload.
 type Report struct {
 	out      io.Writer

@@ -67,7 +67,7 @@ type lintCmd struct {
 	JSON    bool `help:"Print JSON." name:"json"`
 }
 
-// Run tells what is wrong: errors and warnings to standard error, the worst
+// Run reports what is wrong: errors and warnings to standard error, the worst
 // first. It fails if there are errors.
 func (c *lintCmd) Run(e *command.Env) error {
 	s, err := c.source(e.Ctx)

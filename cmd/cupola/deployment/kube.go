@@ -161,7 +161,7 @@ func (r *renderer) render(ctx context.Context, o kube.Options, existing []kube.V
 	return kube.Read(strings.NewReader(answer.Objects))
 }
 
-// writeErrors tells what is wrong with a manifest, all of it to standard error:
+// writeErrors reports what is wrong with a manifest, all of it to standard error:
 // what is rendered goes to standard output.
 func writeErrors(e *command.Env, name string, found manifest.Findings) error {
 	if len(found) == 0 {

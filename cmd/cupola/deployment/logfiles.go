@@ -129,7 +129,7 @@ func (a *logArchive) add(name string) error {
 	return nil
 }
 
-// skip tells of a file that could not be read.
+// skip reports a file that could not be read.
 func (a *logArchive) skip(name string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		fmt.Fprintf(a.e.Err, "%s/%s: skipped: %v\n", logDir, command.Printable(name), err)

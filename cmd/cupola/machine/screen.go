@@ -64,7 +64,7 @@ func readKeys(from io.Reader) <-chan byte {
 	return keys
 }
 
-// size is 80 by 24 where the terminal does not tell.
+// size is 80 by 24 if the terminal's size is unknown.
 func (s *screen) size() (width, height int) {
 	f, ok := s.env.Out.(*os.File)
 	if ok {

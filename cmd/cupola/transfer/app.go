@@ -25,7 +25,7 @@ type app struct {
 
 const started = "STARTED"
 
-// apps are those of a space that are to be copied, with their manifests.
+// apps are the apps to copy from a space, with their manifests.
 func (c *copier) apps(ctx context.Context, space named) ([]app, error) {
 	query := url.Values{"space_guids": {space.GUID}, "order_by": {"name"}}
 	if len(c.App) > 0 {

@@ -110,7 +110,7 @@ func (o *other) login(ctx context.Context, flag, api string) (*capi.Client, erro
 		}
 		return c, nil
 	case o.User == "" || o.Password == "":
-		return nil, fmt.Errorf("nobody to log in at %s: give --%s-user and --%s-password, or --%s-token \"$(cf oauth-token)\"", c.API, flag, flag, flag)
+		return nil, fmt.Errorf("no user for %s: give --%s-user and --%s-password, or --%s-token \"$(cf oauth-token)\"", c.API, flag, flag, flag)
 	}
 	uaa, err := loginServer(ctx, c)
 	if err != nil {

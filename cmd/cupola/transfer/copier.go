@@ -60,7 +60,7 @@ func (c *copier) run(ctx context.Context) error {
 	return c.sum()
 }
 
-// sum tells what came of it.
+// sum reports the results.
 func (c *copier) sum() error {
 	switch {
 	case len(c.failed) > 0:

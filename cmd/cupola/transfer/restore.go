@@ -21,7 +21,7 @@ import (
 	"cupola/store/cf"
 )
 
-// RestoreFlags say what is restored of a space.
+// RestoreFlags say which resources of a space are restored.
 type RestoreFlags struct {
 	App    []string `help:"An app; by default all of the space. May be repeated. Service instances come with the apps that are bound to them." short:"a" sep:"none"`
 	Domain []string `help:"Routes of one domain get another one. May be repeated." placeholder:"OLD=NEW" sep:"none"`
@@ -169,7 +169,7 @@ func (r *Restore) origin(org string) string {
 	return r.Space.GUID + " " + r.made() + " " + hex.EncodeToString(code.Sum(nil)[:16])
 }
 
-// parseOrigin is the space and the time of an origin, whoever made it; the zero values if it is none.
+// parseOrigin returns the space and the time of an origin; zero values if it is not one.
 func parseOrigin(text string) (space string, made time.Time) {
 	space, rest, _ := strings.Cut(text, " ")
 	at, _, _ := strings.Cut(rest, " ")
@@ -276,7 +276,7 @@ func (r *restorer) bits(ctx context.Context, current *dropletView, p packageView
 }
 
 // made waits for a service instance that a restore which was broken off began, and reports whether it is there. It deletes one that was not made,
-// unless nothing is to change.
+// unless nothing changes.
 func (c *copier) made(ctx context.Context, s instance) (bool, error) {
 	at := "/v3/service_instances/" + s.GUID
 	for !c.DryRun && s.LastOperation.State == "in progress" {
@@ -331,7 +331,7 @@ func (c *copier) restoreService(ctx context.Context, s instance, to place) (bool
 	return true, nil
 }
 
-// tellLeft names what the space had beside.
+// tellLeft names what the space had besides.
 func (c *copier) tellLeft(ctx context.Context, apps []app) error {
 	var left []string
 	err := c.restore.store.Read(ctx, func(tx *store.Tx) (err error) {

@@ -128,7 +128,7 @@ func change(out io.Writer, ca authorityCert, stores []store, remove bool, run ru
 		return errors.New("no store was changed: install the package ca-certificates, or give the output of 'cupola trust --print' to your system's store yourself")
 	}
 	if !remove {
-		fmt.Fprintln(out, "Restart browsers and programs that run. Java, Node.js and Python's requests have stores of their own: see docs/tls.md.")
+		fmt.Fprintln(out, "Restart browsers and programs that run. Java, Node.js and Python's requests have their own stores: see docs/tls.md.")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ type Upgrade struct {
 	Out     io.Writer // what was done is written there
 }
 
-// Run has the service run the binary from. If the daemon does not come up with it, the one of before runs again, with the
+// Run replaces the service's binary by from. If the daemon does not come up with it, the earlier one runs again, with the
 // database that it knows, and the error says so.
 func (u *Upgrade) Run(ctx context.Context, from string) error {
 	next := u.Binary + ".new"

@@ -41,7 +41,7 @@ func (f *facts) crashed(lines []crash.Line) []string {
 	return append(said, crash.Causes(f.crash.Data.Description, lines)...)
 }
 
-// recently is how long a crash is told of while all instances run.
+// recently is how long a crash is reported while all instances run.
 const recently = time.Hour
 
 // lately says how the last crash came of an app that runs again.

@@ -25,7 +25,7 @@ type Crash struct {
 	}
 }
 
-// facts are what the API tells.
+// facts are the API's answers.
 type facts struct {
 	state     string         // of the app: STARTED or STOPPED
 	instances map[string]int // by process type and state

@@ -75,7 +75,7 @@ func (c *Cache) List(tx *store.Tx, where map[string][]string) ([]*Desired, error
 	return slices.DeleteFunc(list, func(d *Desired) bool { return d == nil }), nil // of rows that are left out
 }
 
-// whole tells that filters leave out nothing that the loop looks at: after a
+// whole reports whether filters leave out nothing that the loop looks at: after a
 // look at a part, what is not of it is still in use.
 func whole(where map[string][]string) bool {
 	for filter := range where {

@@ -16,7 +16,7 @@ func PresentTask(t *lrp.Task, run lrp.RunInfo) *bbspb.Task {
 	}
 }
 
-// presentDefinition has of a task what a DesiredLRP has, too.
+// presentDefinition presents the fields that a task and a DesiredLRP share.
 func presentDefinition(run lrp.RunInfo) *bbspb.TaskDefinition {
 	d := present(lrp.Desired{RunInfo: run})
 	return &bbspb.TaskDefinition{

@@ -140,7 +140,7 @@ func replaceSidecars(c *control.Session, p *cf.Process, declared []cf.Sidecar) e
 	return control.OrElse(SidecarFaults(p), store.Processes.Update(c.Tx, p))
 }
 
-// SidecarFaults refuses sidecars that cannot be told apart, or leave their
+// SidecarFaults refuses sidecars with the same name, or that leave their
 // process no memory.
 func SidecarFaults(p *cf.Process) error {
 	if len(p.Sidecars) > contract.MaxSidecars {

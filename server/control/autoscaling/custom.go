@@ -166,7 +166,7 @@ func checkBound(tx *store.Tx, appGUID, by string) error {
 	return nil
 }
 
-// livingBindingOf is BindingOf, without a binding to an instance that was purged: the broker was not told.
+// livingBindingOf is BindingOf, without a binding to an instance that was purged: the broker was not asked to unbind.
 func livingBindingOf(tx *store.Tx, appGUID string) (*cf.ScalingBinding, error) {
 	b, err := BindingOf(tx, appGUID)
 	if err != nil || b == nil {

@@ -33,7 +33,7 @@ func policyRow(tx *store.Tx, appGUID string) (*cf.ScalingPolicy, error) {
 }
 
 // Put sets an app's policy, which text has as JSON, and returns it as it is kept. Its schedules
-// begin anew.
+// start again.
 func Put(c *control.Session, appGUID string, text []byte) (json.RawMessage, error) {
 	app, err := c.App(appGUID)
 	if err != nil {

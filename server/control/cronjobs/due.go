@@ -23,7 +23,7 @@ type missed struct {
 	first, last time.Time
 }
 
-// due tells which run of a schedule is due, which were missed, and when the next one is.
+// due reports which run of a schedule is due, which were missed, and when the next one is.
 func due(e *cron.Expression, s *cf.JobSchedule, now time.Time) (run time.Time, m missed, next time.Time) {
 	from := s.NextAt.Add(-time.Nanosecond)
 	times, more := e.Between(from, now, maxCounted)

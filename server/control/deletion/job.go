@@ -166,7 +166,7 @@ func deleteRow[T any](c *control.Session, t *store.Table[T], guid string, d *Pro
 	return err == nil, err
 }
 
-// gone tells that what is not found was deleted meanwhile.
+// gone treats what is not found as deleted.
 func gone(err error) (bool, error) {
 	if store.IsNotFound(err) {
 		return true, nil

@@ -154,7 +154,7 @@ func ruleDestination(v any) (text string, faults []string) {
 
 const badDestination = "destination must contain valid CIDR(s), IP address(es), or IP address range(s)"
 
-// destinationFaults tells what is wrong with an address, a network or a range.
+// destinationFaults reports what is wrong with an address, a network or a range.
 func destinationFaults(d string) []string {
 	from, to, isRange := strings.Cut(d, "-")
 	switch {

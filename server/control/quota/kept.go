@@ -110,7 +110,7 @@ func (l *ledger) count(c *control.Session, e entry) (u Usage, err error) {
 	return k.usage, nil
 }
 
-// addedIn tells how many routes the transaction has added in the area.
+// addedIn reports how many routes the transaction has added in the area.
 func (k *count) addedIn(tx *store.Tx, a Area) (n added, err error) {
 	groups, _ := tx.RoutesAdded()
 	for g, more := range groups {

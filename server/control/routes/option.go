@@ -45,7 +45,7 @@ func Rules(c *control.Session) (OptionRules, error) {
 
 func (r OptionRules) hash() bool { return len(r.keys) > 1 }
 
-// isBlank tells of a value whether it is one in Cloud Controller's sense.
+// isBlank reports whether a value is blank in Cloud Controller's sense.
 func isBlank(v any) bool {
 	switch x := v.(type) {
 	case nil:

@@ -21,7 +21,7 @@ const (
 	OfStaging = "staging task"
 )
 
-// Fit refuses bindings with which what is of the app could not be
+// Fit refuses bindings with which the app could not be
 // started.
 func Fit(c *control.Session, app *cf.App, what string) error {
 	return fitOnce(c, app, what, func(cf.AppService) {})

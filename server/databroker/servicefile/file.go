@@ -1,4 +1,4 @@
-// Package servicefile reads the files by which operators add services of their own to the
+// Package servicefile reads the files by which operators add their own services to the
 // built-in service broker: an image, its ports, what bindings get, and commands.
 package servicefile
 

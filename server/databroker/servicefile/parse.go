@@ -93,7 +93,7 @@ func (c *checker) decode(text []byte) error {
 // maxDepth bounds how deep values are nested.
 const maxDepth = 10
 
-// aliasLine is the line of the first node that is an alias, has a tag of its own, or is too deep; 0 for none.
+// aliasLine is the line of the first node that is an alias, has its own tag, or is too deep; 0 for none.
 func aliasLine(n *yaml.Node, depth int) int {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 || depth > maxDepth {
 		return max(n.Line, 1)

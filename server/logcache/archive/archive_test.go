@@ -131,7 +131,7 @@ func TestLimitsChange(t *testing.T) {
 	}
 }
 
-// TestBounds has a source that writes much lose its oldest lines, while one that writes little keeps its own, and
+// TestBounds makes a source that writes much lose its oldest lines, while one that writes little keeps its own, and
 // lines end with their age.
 func TestBounds(t *testing.T) {
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ type Kind uint8
 const (
 	Last    Kind = iota // the last value
 	Mean                // the mean
-	Peak                // the mean, and the maximum beside it
+	Peak                // the mean, and the maximum besides it
 	Counter             // the last value; grows until it begins again
 	Fast                // a Counter that is measured every second
 	maximum             // the maxima of a Peak, in the coarsest level

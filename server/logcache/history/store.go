@@ -56,7 +56,7 @@ type Store struct {
 	count   map[string]int    // series in memory, by source
 	series  int               // all of them
 	known   map[string]bool   // sources; those of which a track is owned are true
-	deleted []string          // sources whose blocks are to be cleaned by Run
+	deleted []string          // sources whose blocks Run cleans
 	full    bool              // the limit of series was reached, and the log says so
 	lossy   bool              // windows were lost, and the log says so
 

@@ -130,7 +130,7 @@ func (s *server) parseSelection(r *http.Request) (q wanted, err error) {
 	return q, nil
 }
 
-// parseCount reads a field that is a number of things; 0 or none is no limit.
+// parseCount reads a field that is a number of things; 0 or none means no limit.
 func parseCount(r *http.Request, name string) (int, error) {
 	v := r.FormValue(name)
 	if v == "" {

@@ -21,7 +21,7 @@ const maxChunkBytes = 32 << 20
 // with many samples.
 var coarseFuncs = []string{"rate", "increase", "avg_over_time", maxFunc}
 
-// maxFunc reads the maxima where a resolution has them beside the means.
+// maxFunc reads the maxima where a resolution has them besides the means.
 const maxFunc = "max_over_time"
 
 // lines are the series of the history that match.
@@ -71,7 +71,7 @@ func (l *line) Labels() labels.Labels { return l.labels }
 // Iterator reads the samples.
 func (l *line) Iterator(chunkenc.Iterator) chunkenc.Iterator { return &points{line: l, left: l.pieces} }
 
-// spacing is how far apart samples of a resolution are to be, in seconds; 0: as they
+// spacing is the interval between samples of a resolution, in seconds; 0: as they
 // are.
 func (l *line) spacing(step int64) int64 {
 	if l.window == 0 || l.window >= 3*step {

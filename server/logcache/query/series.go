@@ -191,10 +191,10 @@ func (s sample) ST() int64 { return 0 }
 // F is the value.
 func (s sample) F() float64 { return s.value }
 
-// H is no histogram.
+// H is not a histogram.
 func (s sample) H() *histogram.Histogram { return nil }
 
-// FH is no histogram either.
+// FH is not a histogram either.
 func (s sample) FH() *histogram.FloatHistogram { return nil }
 
 // Type says that it is a number.

@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Name    string // by which it is registered
 	Setting string // of the store: the GUID of its registration
-	// Revision is another one when the catalog is another one; "" has it read whenever the daemon starts.
+	// Revision is another one when the catalog is another one; "": it is read whenever the daemon starts.
 	Revision string
 	Store    *store.Store
 	Log      *slog.Logger
@@ -68,7 +68,7 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 	return &Broker{c, row.GUID, row.Username, row.Password, l}, nil
 }
 
-// registration is the broker's registration, or what is to become it.
+// registration is the broker's row, new or existing.
 func (c Config) registration(ctx context.Context) (row *cf.ServiceBroker, err error) {
 	row = &cf.ServiceBroker{Name: c.Name, Username: c.Name, Password: rand.Text()}
 	err = c.Store.Read(ctx, func(tx *store.Tx) error {
@@ -100,7 +100,7 @@ func (c Config) current(tx *store.Tx, row *cf.ServiceBroker, url string) (bool, 
 	return read == c.Revision, err
 }
 
-// register writes the registration, and has the catalog read.
+// register writes the registration, and lets the platform read the catalog.
 func (c Config) register(tx *store.Tx, row *cf.ServiceBroker) error {
 	row.State = cf.BrokerSynchronizing
 	err := store.ServiceBrokers.Put(tx, row)
@@ -125,7 +125,7 @@ func (c Config) register(tx *store.Tx, row *cf.ServiceBroker) error {
 // catalogTime is how long the platform may take to read the catalog until ReadCatalog returns.
 const catalogTime = 30 * time.Second
 
-// ReadCatalog has the platform read the catalog again, and returns when that is done: until then no
+// ReadCatalog makes the platform read the catalog again, and returns when that is done: until then no
 // service instance can be created.
 func (b *Broker) ReadCatalog(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, catalogTime)

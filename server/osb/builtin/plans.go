@@ -24,7 +24,7 @@ func (b *Broker) publishPlans(ctx context.Context) error {
 		})})
 }
 
-// plansSetting has the plans that all orgs were given once.
+// plansSetting lists the plans that all orgs were given once.
 func (c Config) plansSetting() string { return c.Setting + "_plans" }
 
 // newPlans are the plans of the broker that were never published.

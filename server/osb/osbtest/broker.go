@@ -1,5 +1,5 @@
 // Package osbtest is a service broker for tests: a real HTTP server with a
-// catalog, which keeps what it is asked to make and can be told to misbehave.
+// catalog, which keeps what it is asked to make and misbehaves on request.
 package osbtest
 
 import (
