@@ -2,7 +2,7 @@
 // console push, and the service files that are built in.
 //
 // Every app stands alone: it has its own manifest.yml and README.md, needs no network to stage, and can be pushed to any Cloud
-// Foundry. The Go app has a go.mod of its own and so is no part of this module.
+// Foundry. The Go app has its own go.mod and so is not part of this module.
 package examples
 
 import (

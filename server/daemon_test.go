@@ -12,7 +12,7 @@ import (
 	"cupola/server/datadir"
 )
 
-// TestOpenSaysWhatItCannot has the first part fail to open: what was opened is
+// TestOpenSaysWhatItCannot makes the first part fail to open: what was opened is
 // closed, and nothing else.
 func TestOpenSaysWhatItCannot(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")

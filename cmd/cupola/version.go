@@ -10,7 +10,7 @@ import (
 
 type versionCmd struct{}
 
-// Run tells the version, and those that matter to clients.
+// Run prints the version, and those that matter to clients.
 func (versionCmd) Run(e *command.Env) error {
 	_, err := fmt.Fprintf(e.Out, "cupola %s (CF API %s, %s, %s/%s)\n", command.BuildVersion(), api.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err

@@ -1,4 +1,4 @@
-// The lifecycle command is everything that runs inside containers beside the
+// The lifecycle command is everything that runs inside containers besides the
 // app, but for what its start needs (see init and launcher): builder, healthcheck, what
 // `cf ssh` talks to, the system buildpacks and the tools of stacks that have
 // none. It does what the name it is called by says, or else its first argument.

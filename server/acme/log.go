@@ -49,7 +49,7 @@ func (c core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	return nil
 }
 
-// Sync has nothing to do.
+// Sync does nothing.
 func (c core) Sync() error { return nil }
 
 func attributes(fields []zapcore.Field) (all []any) {

@@ -112,7 +112,7 @@ func undesire(t *testing.T, d testDaemon, guid string) {
 	}
 }
 
-// runTask has the rows tell of a task that runs, until end.
+// runTask makes the rows tell of a task that runs, until end.
 func runTask(t *testing.T, d testDaemon, guid, rootFS string) (end func()) {
 	t.Helper()
 	row := &store.BBSTask{GUID: guid, RunGUID: "run-" + guid, Domain: "tests", State: lrp.TaskRunning}

@@ -177,7 +177,7 @@ func (k scheduled) listSchedules(c *call) (*response, error) {
 	return listScheduler(c, store.JobSchedules.Table, k.viewSchedule, ofJob(j), nil)
 }
 
-// ofJob asks for what is of a job.
+// ofJob selects the resources of a job.
 func ofJob(j *cf.AppJob) store.Query {
 	return store.Query{Where: map[string][]string{"job_guids": {j.GUID}}}
 }

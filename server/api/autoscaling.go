@@ -18,7 +18,7 @@ import (
 // them at the host "autoscaler".
 const autoscaler = "/v1/apps/"
 
-// showHealth tells the plugin that there is an autoscaler.
+// showHealth shows the plugin that there is an autoscaler.
 func showHealth(*call) (*response, error) { return ok(doc{"alive": "true"}) }
 
 func showScalingPolicy(c *call) (*response, error) {

@@ -197,7 +197,7 @@ func TestScalingIsRefused(t *testing.T) {
 		want: `{"resources": [{"status": 1, "new_instances": -1, "error": "failed to set app instances: app_instance_limit app_instance_limit_exceeded"}, {"status": 0}]}`}})
 }
 
-// TestSchedulesScale has a schedule begin and end, and other limits for rules meanwhile.
+// TestSchedulesScale makes a schedule begin and end, and other limits for rules meanwhile.
 func TestSchedulesScale(t *testing.T) {
 	at := func(d time.Duration) string { return time.Now().UTC().Add(d).Format("2006-01-02T15:04") }
 	w := newScaledWorld(t, strings.Replace(upAndDown, `"scaling_rules"`, fmt.Sprintf(`"schedules": {"timezone": "UTC", "specific_date": [
@@ -285,7 +285,7 @@ func TestCustomMetrics(t *testing.T) {
 	w.is(2, "1>2 +1 instance(s) because jobs > 10jobs for 60 seconds")
 }
 
-// TestMetricsOfBoundApps has an app submit another one's metrics, which its policy allows those that
+// TestMetricsOfBoundApps makes an app submit another one's metrics, which its policy allows those that
 // are bound to the same instance.
 func TestMetricsOfBoundApps(t *testing.T) {
 	w := newScaledWorld(t, fmt.Sprintf(ofJobs, `, "configuration": {"custom_metrics": {"metric_submission_strategy": {"allow_from": "bound_app"}}}`))

@@ -67,7 +67,7 @@ func expand(t *testing.T, shapes map[string][]string, at string, words []string)
 	return fields
 }
 
-// check tells which field of an answer is not what the CLI needs, and proves of
+// check reports which field of an answer is not what the CLI needs, and proves of
 // each that it would be told if it were absent.
 func (n *need) check(t *testing.T, a answer) (why string) {
 	t.Helper()

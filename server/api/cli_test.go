@@ -171,7 +171,7 @@ func (w *world) send(t *testing.T, method, path, body string) answer {
 	return w.ask("admin", method, path, body, "")
 }
 
-// unfit tells what of an answer the CLI cannot use: it wants JSON of all but
+// unfit reports what of an answer the CLI cannot use: it wants JSON of all but
 // deletions and jobs, and absolute URLs.
 func (w *world) unfit(method string, a answer) string {
 	kind := a.header.Get("Content-Type")

@@ -24,7 +24,7 @@ func readManifest(c *call) (*manifests.Manifest, error) {
 	return manifests.Parse(text)
 }
 
-// diffManifest tells what applying a manifest would change.
+// diffManifest reports what applying a manifest would change.
 func diffManifest(c *call) (*response, error) {
 	m, err := readManifest(c)
 	if err != nil {

@@ -36,7 +36,7 @@ type Config struct {
 	// Platform is what the verbs need of the daemon.
 	control.Platform
 
-	// Authenticate tells whose a bearer token is.
+	// Authenticate reports whose a bearer token is.
 	Authenticate func(ctx context.Context, token string) (cf.Identity, error)
 	// Slots are for requests under way, by user, or address where there is none;
 	// nil bounds none.

@@ -105,7 +105,7 @@ func includeFields(d doc, key string, wanted []string, things []doc) {
 	included(d)[key] = list
 }
 
-// includeSpaceFields adds what is wanted of spaces and their orgs. The names of
+// includeSpaceFields adds the requested fields of spaces and their orgs. The names of
 // those that the actor does not see are left out.
 func includeSpaceFields(c *call, d doc, fields map[string][]string, guids []string) error {
 	if fields["space"] == nil && fields["space.organization"] == nil {
@@ -145,7 +145,7 @@ func fieldsOfPlace(guid, name string, seen map[string]bool) doc {
 	return doc{"guid": guid, "name": name}
 }
 
-// visibleGUIDs tells which of the rows the actor sees.
+// visibleGUIDs returns which of the rows the actor sees.
 func visibleGUIDs[T any](c *call, t *store.Table[T], guid func(*T) string, guids []string) (map[string]bool, error) {
 	rows, _, err := t.List(c.Tx, store.Query{Where: map[string][]string{"guids": guids}, Visible: c.Scope})
 	seen := map[string]bool{}
@@ -155,7 +155,7 @@ func visibleGUIDs[T any](c *call, t *store.Table[T], guid func(*T) string, guids
 	return seen, err
 }
 
-// includeServiceFields adds what is wanted of the places, plans, offerings and
+// includeServiceFields adds the requested fields of the places, plans, offerings and
 // brokers of service instances.
 func includeServiceFields(c *call, d doc, fields map[string][]string, rows []*cf.ServiceInstance) error {
 	if err := includeSpaceFields(c, d, fields, control.GUIDs(rows, func(i *cf.ServiceInstance) string { return i.SpaceGUID })); err != nil {

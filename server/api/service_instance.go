@@ -79,7 +79,7 @@ func deleteServiceInstance(c *call) (*response, error) {
 	return withdraw(services.DeleteInstance)(c)
 }
 
-// showServicePermissions tells anyone what the actor may do with a service
+// showServicePermissions shows anyone what the actor may do with a service
 // instance: brokers' dashboards ask.
 func showServicePermissions(c *call) (*response, error) {
 	i, err := store.ServiceInstances.Get(c.Tx, c.guid())

@@ -155,7 +155,7 @@ func (l bindingLimit) atBind(t *testing.T, w *world) {
 	w.unbindAll()
 }
 
-// atChoice has an app that is bound choose the form, or leave another for it.
+// atChoice makes an app that is bound choose the form, or leave another for it.
 func (l bindingLimit) atChoice(t *testing.T, w *world) {
 	form, before, enabled := l.form, bindings.FormNone, true
 	if form == bindings.FormNone {

@@ -35,7 +35,7 @@ func rawOrEmpty(raw json.RawMessage) any {
 	return raw
 }
 
-// includeBrokers adds to d what is wanted of the brokers with the GUIDs.
+// includeBrokers adds to d the requested fields of the brokers with the GUIDs.
 func includeBrokers(c *call, d doc, guids, wanted []string) error {
 	if wanted == nil {
 		return nil

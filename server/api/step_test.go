@@ -64,7 +64,7 @@ func (w *world) fill(s string) string {
 	return strings.ReplaceAll(s, "{url}", w.url)
 }
 
-// lacks tells where got is not what is wanted; "" when it is.
+// lacks reports where got is not what is wanted; "" when it is.
 func lacks(want, got any, at string) string {
 	switch want := want.(type) {
 	case map[string]any:

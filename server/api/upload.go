@@ -114,7 +114,7 @@ func brokenForm(err error) error {
 	return cf.Errorf(cf.MessageParseError, "Request invalid due to parse error: the multipart body is broken")
 }
 
-// uploadError tells a client's fault from ours.
+// uploadError distinguishes the client's faults from the daemon's.
 func uploadError(err error) error {
 	var over *http.MaxBytesError
 	var e *cf.Error

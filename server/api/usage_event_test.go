@@ -92,7 +92,7 @@ func TestUsageOfBuildpackByURL(t *testing.T) {
 		{"state": {"current": "BUILDPACK_SET"}, "buildpack": {"name": "go_buildpack"}}]}`}})
 }
 
-// TestUsageOfNew tells of processes that a started app gets and loses, as
+// TestUsageOfNew checks the usage events of processes that a started app gets and loses, as
 // deployments give and take them, and of one that lives when usage is seeded.
 func TestUsageOfNew(t *testing.T) {
 	w := newWorld(t)

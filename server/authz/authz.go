@@ -90,13 +90,13 @@ func NewActor(guid, name, kind string, scopes []string, roles []*cf.Role) *Actor
 	return a
 }
 
-// MayRead tells whether the token is one to read with at all.
+// MayRead reports whether the token is one to read with at all.
 func (a *Actor) MayRead() bool { return a.read }
 
-// MayWrite tells whether the token is one to change things with at all.
+// MayWrite reports whether the token is one to change things with at all.
 func (a *Actor) MayWrite() bool { return a.write }
 
-// May tells whether the actor satisfies the rule at the place. A manager of
+// May reports whether the actor satisfies the rule at the place. A manager of
 // the org counts in its spaces as such.
 func (a *Actor) May(rule Rule, p Place) bool {
 	if a.Admin || rule&(Anyone|Public) != 0 {

@@ -43,7 +43,7 @@ func (j *job) addMonit() {
 	j.release.Templates = append(slices.Clip(j.release.Templates), release.Template{Source: monitFile, Destination: monitFile, Content: j.release.Monit, Mode: 0o640})
 }
 
-// monitored is the container of a job with a monit file; none if the file, with those beside it that BOSH's agent reads, has no process.
+// monitored is the container of a job with a monit file; none if the file, with those next to it that BOSH's agent reads, has no process.
 func (g *group) monitored(j *job, files []JobFile) ([]Process, error) {
 	var checks []contract.MonitCheck
 	for _, f := range files {

@@ -398,7 +398,7 @@ instance_groups:
 	}
 }
 
-// TestMonitFile has the processes of a job be those of its monit file if neither its release nor the manifest says anything for BPM.
+// TestMonitFile makes the processes of a job be those of its monit file if neither its release nor the manifest says anything for BPM.
 func TestMonitFile(t *testing.T) {
 	const file = "check process clock with pidfile /clock.pid\n  start program \"/clock <%= spec.index %>\"\n"
 	for _, test := range []struct{ name, monit, spec, more, want string }{

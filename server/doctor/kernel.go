@@ -62,7 +62,7 @@ func (m *machine) seccomp(context.Context) Result {
 	return fine("system call filters")
 }
 
-// engine tells what starts containers.
+// engine reports what starts containers.
 func (m *machine) engine(context.Context) Result {
 	switch {
 	case m.Engine == "launch" && m.NoLaunch == nil:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// platform tells what kind of machine this is, and what that takes from containers:
+// platform reports what kind of machine this is, and what that takes from containers:
 // WSL, another engine's container, a C library that most programs are not built for.
 func (m *machine) platform(context.Context) Result {
 	name := m.distribution()
@@ -34,7 +34,7 @@ func (m *machine) platform(context.Context) Result {
 	return fine(name)
 }
 
-// onWSL tells what is different on WSL 2.
+// onWSL reports what is different on WSL 2.
 func (m *machine) onWSL(name string) Result {
 	text := name + " on WSL 2"
 	if kind := m.fileSystemOf(m.DataDir); kind == "9p" || kind == "drvfs" || kind == "v9fs" {
@@ -46,7 +46,7 @@ func (m *machine) onWSL(name string) Result {
 	return fine(text + ". Browsers in Windows reach http://localhost; WSL stops, and apps with it, some time after the last window is closed")
 }
 
-// inContainer tells what another engine's container lacks.
+// inContainer reports what another engine's container lacks.
 func (m *machine) inContainer(name, kind string) Result {
 	text := fmt.Sprintf("%s in a container of %s", name, kind)
 	if ids := m.mappedIDs(); ids != "" {

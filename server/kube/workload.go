@@ -90,7 +90,7 @@ func (g *group) strategy(replicas, canaries int) doc {
 // never is a time that does not come: the 31st of February.
 const never = "0 0 31 2 *"
 
-// cronJob adds an errand: it runs when somebody makes a Job from it.
+// cronJob adds an errand: it runs when a user makes a Job from it.
 func (g *group) cronJob() error {
 	spec, err := g.jobSpec("Never", 0)
 	if err != nil {

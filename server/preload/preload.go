@@ -66,7 +66,7 @@ func (p Preloader) Run(ctx context.Context) error {
 func (p Preloader) one(ctx context.Context, name, from string) error {
 	if have, ok := p.Stacks.Roots.Stacks.Get(name); ok {
 		if have.Origin != origin(from) {
-			p.Stacks.Log.WarnContext(ctx, "root filesystem is an older stack of that name; remove it with cupola stack remove to have it made anew",
+			p.Stacks.Log.WarnContext(ctx, "root filesystem is an older stack of that name; remove it with cupola stack remove, and it is made again",
 				"name", name, "from", from, "made_from", have.Origin)
 		}
 		return nil

@@ -39,7 +39,7 @@ var prepared struct {
 	file     string
 }
 
-// Prepared has services prepared: by the stack of another daemon of this package's tests, if it is of all of them,
+// Prepared prepares services: by the stack of another daemon of this package's tests, if it is of all of them,
 // as on a machine without network. The first one builds it.
 func (d *Daemon) Prepared(services ...string) {
 	d.T.Helper()
@@ -125,7 +125,7 @@ func (d *Daemon) DataBinding(app, instance string) (guid string) {
 	return d.First("/v3/service_credential_bindings?service_instance_guids=" + instance)
 }
 
-// Keep has the app keep a note, and reports whether it said that it has.
+// Keep makes the app keep a note, and reports whether the app confirmed it.
 func (d *Daemon) Keep(note string) bool {
 	req, err := http.NewRequestWithContext(d.T.Context(), "POST", "http://"+d.Addr+"/", strings.NewReader(note))
 	if err != nil {

@@ -39,7 +39,7 @@ func CheckLeaks(t testing.TB, binary, dataDir string) {
 }
 
 // leaked finds what is left of a data directory's daemon, or of those whose
-// directories' paths begin so. Other tests beside this one have their own. A
+// directories' paths begin so. Concurrent tests have their own. A
 // busy kernel takes its time to release things.
 func leaked(binary, dataDir string) (problems []string) {
 	for range 60 {

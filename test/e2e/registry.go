@@ -103,7 +103,7 @@ func StartTLSRegistry(t *testing.T) *ImageRegistry {
 	return r
 }
 
-// newServer is a server whose port the kernel gives to nobody else once it is stopped.
+// newServer is a server whose port stays reserved once it is stopped.
 func newServer(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)

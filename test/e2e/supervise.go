@@ -24,7 +24,7 @@ import (
 type Supervised struct {
 	*Daemon
 	program string
-	Args    []string // beside those that all have
+	Args    []string // besides those that all have
 	socket  *os.File
 	notify  *net.UnixConn
 	Ended   chan error // of the process
@@ -76,7 +76,7 @@ func (s *Supervised) listen() {
 	}
 }
 
-// hear keeps, forgets, or hands on. Whoever sent a barrier waits for the end of
+// hear keeps, forgets, or hands on. The sender of a barrier waits for the end of
 // its file.
 func (s *Supervised) hear(text string, f *os.File) {
 	s.mu.Lock()
@@ -124,7 +124,7 @@ func (s *Supervised) Stop(context.Context) error {
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	<-s.Ended // how is no matter
+	<-s.Ended // in whatever way
 	s.Ended = nil
 	return nil
 }

@@ -38,7 +38,7 @@ const workers = 5
 // controllers runs those of kube-controller-manager that what is rendered needs,
 // with its numbers. The program itself links the volumes' drivers too, which
 // takes longer to compile than all that is here. Pods find the certificates of
-// caFile beside their tokens.
+// caFile next to their tokens.
 func controllers(ctx context.Context, kubeconfig, caFile string) error {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {

@@ -78,7 +78,7 @@ func (k *kubelet) nodes(ctx context.Context) error {
 	return nil
 }
 
-// lease tells that a node lives.
+// lease reports that a node lives.
 func (k *kubelet) lease(ctx context.Context, node string) error {
 	now, seconds := meta.NowMicro(), int32(40)
 	leases := k.CoordinationV1().Leases(core.NamespaceNodeLease)

@@ -16,7 +16,7 @@ func Listen(t testing.TB) net.Listener {
 	return l
 }
 
-// Serve listens like Listen, and calls serve for each connection, beside the
+// Serve listens like Listen, and calls serve for each connection, concurrently with the
 // others. serve closes it.
 func Serve(t testing.TB, serve func(net.Conn)) *net.TCPAddr {
 	t.Helper()

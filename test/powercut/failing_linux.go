@@ -182,7 +182,7 @@ func (f *Failing) Read(cancel <-chan struct{}, in *fuse.ReadIn, to []byte) (fuse
 	return f.RawFileSystem.Read(cancel, in, to)
 }
 
-// Writev has FUSE call Write.
+// Writev makes FUSE call Write.
 func (f *Failing) Writev(<-chan struct{}, *fuse.WriteIn, [][]byte) (uint32, fuse.Status) {
 	return 0, fuse.ENOSYS
 }

@@ -66,7 +66,7 @@ var guesses = []struct{ pattern, text string }{
 	{"*.zip", "an archive, which is not unpacked: cf push -p FILE.zip pushes its content"},
 }
 
-// guess says what an app probably is; "" is no idea.
+// guess says what an app probably is; "" means no idea.
 func guess(dir string) string {
 	entries, _ := os.ReadDir(dir)
 	if i := slices.IndexFunc(entries, func(e os.DirEntry) bool { return e.Name() == "Procfile" }); i >= 0 {

@@ -74,7 +74,7 @@ func springBoot(j javaStage) (javaApp, bool, error) {
 	return javaApp{container: "Spring Boot", command: j.execJava("-cp $HOME/. " + quoteShell(launcher)), prepare: springPort}, true, nil
 }
 
-// springPort has the app listen on the container's port, whatever its own configuration says.
+// springPort makes the app listen on the container's port, whatever its own configuration says.
 func springPort(j javaStage) error {
 	return j.profileScript("spring", `export SERVER_PORT="$PORT"`)
 }
@@ -164,7 +164,7 @@ func nothing(javaStage) error { return nil }
 func distributionApp(j javaStage) (javaApp, bool, error) {
 	script, err := distribution(j.app)
 	if err != nil {
-		return javaApp{}, false, nil //nolint:nilerr // it is no distribution
+		return javaApp{}, false, nil //nolint:nilerr // it is not a distribution
 	}
 	return javaApp{container: "Dist ZIP", command: "exec $HOME/" + quoteShell(script), prepare: func(j javaStage) error {
 		// Archives made elsewhere may lack the bit.

@@ -80,7 +80,7 @@ func (j javaVM) major() int {
 	return 0
 }
 
-// versionParts splits a version or a pattern of versions. The build, `+9` at the end, is no part of a JVM's version.
+// versionParts splits a version or a pattern of versions. The build, `+9` at the end, is not part of a JVM's version.
 func versionParts(version string) []string {
 	version = strings.TrimPrefix(strings.TrimPrefix(version, "jdk-"), "v")
 	return strings.FieldsFunc(strings.TrimPrefix(version, "1.8."), func(r rune) bool { return r == '.' || r == '_' })

@@ -163,7 +163,7 @@ func (s *stage) nodeHook(npm, name string, p packageJSON, env []string) error {
 }
 
 // nodeCommand is the start script itself, since npm would stay in memory
-// beside the app; npm is left to run it when hooks belong to it.
+// next to the app; npm is left to run it when hooks belong to it.
 func (s *stage) nodeCommand(p packageJSON) (string, error) {
 	start := strings.TrimSpace(p.Scripts["start"])
 	switch {

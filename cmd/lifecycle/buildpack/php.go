@@ -183,7 +183,7 @@ func finalizePHP(s *stage) (string, error) {
 	return "", errors.New("no standalone app found: set APP_START_CMD or create one of: " + strings.Join(candidates, ", "))
 }
 
-// moveToWebDir moves an app that has no directory of its own for the web there, except what is not to be served.
+// moveToWebDir moves an app without a web directory there, except what must not be served.
 func (a *phpApp) moveToWebDir() error {
 	if a.options.WebServer == "none" || a.has(a.options.WebDir) {
 		return nil

@@ -91,8 +91,8 @@ var firstExtensions = []string{"mysqlnd", "pdo", "xml", "dom", "igbinary", "msgp
 // zendExtensions are loaded by another directive.
 var zendExtensions = []string{"opcache", "xdebug"}
 
-// extensionLines loads all modules of the stack, as its packages do, except a debugger that nobody asks for. It warns of those that are
-// asked for and missing.
+// extensionLines loads all modules of the stack, as its packages do, except a debugger that was not requested. It warns of requested ones
+// that are missing.
 func (a *phpApp) extensionLines() []string {
 	files, _ := filepath.Glob(filepath.Join(a.php.extensions, "*.so"))
 	var have []string

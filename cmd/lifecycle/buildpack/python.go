@@ -29,7 +29,7 @@ type pythonApp struct {
 	python string
 }
 
-// supplyPython installs the app's requirements beside it.
+// supplyPython installs the app's requirements next to it.
 func supplyPython(s *stage) error {
 	own, err := s.findPython()
 	if err != nil {

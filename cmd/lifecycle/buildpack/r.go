@@ -54,7 +54,7 @@ func supplyR(s *stage) error {
 // finalizeR leaves the command to the user, as Cloud Foundry's buildpack does.
 func finalizeR(s *stage) (string, error) {
 	if !s.has("Procfile") {
-		s.warn("R apps have no start command of their own: name it in a Procfile or with cf push -c, as Rscript app.R")
+		s.warn("R apps have no default start command: name it in a Procfile or with cf push -c, as Rscript app.R")
 	}
 	return "", nil
 }

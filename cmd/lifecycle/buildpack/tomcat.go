@@ -61,7 +61,7 @@ func tomcatVersion(home string) string {
 	return strings.TrimLeft(base, "abcdefghijklmnopqrstuvwxyz-")
 }
 
-// prepareTomcat makes the instance of Tomcat that serves the app alone, beside the stack's programs.
+// prepareTomcat makes the instance of Tomcat that serves the app alone, next to the stack's programs.
 func prepareTomcat(j javaStage) error {
 	if j.config.tomcat.Tomcat.External {
 		return errors.New("JBP_CONFIG_TOMCAT: external_configuration_enabled is not supported: it downloads a configuration; push with a Tomcat configured as you need it in an image, cf push --docker-image")

@@ -90,7 +90,7 @@ func dropBuildLayers(dir string) error {
 	}
 	return eachIn(dir, func(path string, isDir bool) error {
 		if isDir && !launch[filepath.Base(path)] {
-			return os.RemoveAll(path) // without metadata it is no layer
+			return os.RemoveAll(path) // without metadata it is not a layer
 		}
 		return nil
 	})

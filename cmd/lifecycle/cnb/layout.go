@@ -33,7 +33,7 @@ type document struct {
 	Layers    []reference `json:"layers"`
 }
 
-// unpackLayout unpacks the layers of an OCI layout, which a .cnb file holds, beside it,
+// unpackLayout unpacks the layers of an OCI layout, which a .cnb file holds, next to it,
 // and returns the package's own buildpack.
 func unpackLayout(dir string) (main string, err error) {
 	m, err := layoutImage(dir)

@@ -11,7 +11,7 @@ import (
 	"cupola/runtime/tunnel"
 )
 
-// agent is the process of an agent's pod. All work is done by the programs that the daemon runs beside it.
+// agent is the process of an agent's pod. All work is done by the programs that the daemon runs next to it.
 func agent() int {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)

@@ -7,7 +7,7 @@
 // Called as "fetch stage" it stages an app in a pod of a cluster (see package stage); as "fetch agent" and "fetch tunnel" it is the
 // agent of a cluster's cell, by which the daemon reaches the cell's pods (see package tunnel).
 //
-// It is a program beside the lifecycle command because the git client would slow
+// It is separate from the lifecycle command because the git client would slow
 // down the start of every tool by a millisecond.
 package main
 

@@ -34,7 +34,7 @@ func begin(o contract.ScriptOptions, from *os.File, init string) (all standIns, 
 	if err := os.RemoveAll(o.Pidfiles); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(o.Pidfiles, 0o755); err != nil { //nolint:gosec // whoever the script becomes may read it
+	if err := os.Mkdir(o.Pidfiles, 0o755); err != nil { //nolint:gosec // the script may change its user
 		return nil, err
 	}
 	sockets, err := receive(from)
@@ -109,7 +109,7 @@ func receive(from *os.File) (map[string]*os.File, error) {
 	defer c.Close()
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, fmt.Errorf("the standard input is no socket")
+		return nil, fmt.Errorf("the standard input is not a socket")
 	}
 	all := map[string]*os.File{}
 	for {

@@ -1,4 +1,4 @@
-// Package jvm is what a Java app's container runs beside and before its JVM. The java buildpack puts this program into the droplet,
+// Package jvm is what a Java app's container runs before its JVM and next to it. The java buildpack puts this program into the droplet,
 // under the names of the programs that Cloud Foundry's buildpack has there: one assembles JAVA_OPTS, one calculates the sizes of the
 // JVM's memory from the container's limit, one executes the JVM, and one ends it when it runs out of memory.
 package jvm

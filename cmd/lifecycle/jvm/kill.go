@@ -26,7 +26,7 @@ const reportTime = 10 * time.Second
 // histogramLines is how many classes the report names (jvmkill: the first 100).
 const histogramLines = 100
 
-// killMain is what -XX:OnOutOfMemoryError runs. The JVM waits for it and answers nobody meanwhile: so it starts a second jvmkill and
+// killMain is what -XX:OnOutOfMemoryError runs. The JVM waits for it and answers no requests meanwhile: so it starts a second jvmkill and
 // returns. That one asks the JVM for a histogram of its heap and prints it, and kills the JVM.
 func killMain() int {
 	if target, err := strconv.Atoi(os.Getenv(envTarget)); err == nil {

@@ -25,7 +25,7 @@ const bundle = "/etc/ssl/certs/ca-certificates.crt"
 func trustStore(path string) (string, error) {
 	files := []string{bundle}
 	if dir := os.Getenv(contract.EnvCertificates); dir != "" {
-		// Beside the files is the directory that holds their versions.
+		// Next to the files is the directory that holds their versions.
 		more, _ := filepath.Glob(filepath.Join(dir, "*"))
 		files = append(files, slices.DeleteFunc(more, isDirectory)...)
 	}

@@ -118,7 +118,7 @@ func isCNB() bool {
 }
 
 // delegate executes the same command line, as a command, in the large program, which
-// lies beside this one. Where that is argv says: the link to the running program is
+// lies next to this one. Where that is argv says: the link to the running program is
 // the host's in a process that joined the container.
 func delegate(argv []string, command string) int {
 	full := filepath.Join(filepath.Dir(argv[0]), "lifecycle")

@@ -55,7 +55,7 @@ func memory(of int) (bytes uint64) {
 
 // descends reports whether a process is another one, or a descendant of it.
 func descends(parents map[int]int, pid, of int) bool {
-	for range len(parents) { // numbers may be used anew meanwhile
+	for range len(parents) { // PIDs may be reused meanwhile
 		if pid == of {
 			return true
 		}
@@ -105,7 +105,7 @@ func test(text string) error {
 }
 
 // fulfilled counts how often in a row conditions of a process hold, runs the programs of those that have held for long enough, and
-// says why the process is to be restarted; nil if it is not.
+// says why the process must be restarted; nil if it need not.
 func (s *supervisor) fulfilled(c contract.MonitCheck, pid int) (restart error) {
 	for n, condition := range c.Conditions {
 		key := c.Name + "/" + strconv.Itoa(n)

@@ -25,7 +25,7 @@ type request struct {
 	Unmonitor bool `json:",omitempty"`
 }
 
-// execute runs a script beside the job's processes, or here if there are none, and returns its exit code.
+// execute runs a script next to the job's processes, or here if there are none, and returns its exit code.
 func execute(dir string, r request) (code int, err error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: filepath.Join(dir, socketName)})
 	if err != nil {

@@ -54,7 +54,7 @@ func parse(text string) (checks []contract.MonitCheck, err error) {
 	return checks, nil
 }
 
-// supervise runs the processes of the job in a directory, and scripts beside them.
+// supervise runs the processes of the job in a directory, and scripts next to them.
 func supervise(dir, text string) error {
 	checks, err := parse(text)
 	if err != nil {

@@ -96,7 +96,7 @@ func TestSupervisor(t *testing.T) {
 	}
 }
 
-// TestStartProgramThatGoesOn has a start program become the process, and no second one started while it has not written its pidfile.
+// TestStartProgramThatGoesOn makes a start program become the process, and no second one started while it has not written its pidfile.
 func TestStartProgramThatGoesOn(t *testing.T) {
 	w := newWorld(t)
 	c := w.check("slow")

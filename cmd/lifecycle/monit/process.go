@@ -30,7 +30,7 @@ func pid(c contract.MonitCheck) (pid int, alive bool) {
 	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
 		return 0, false
 	}
-	// The state of a process that ended, and for which nobody has waited, is Z. Its name may have any characters.
+	// The state of a process that ended, and was not reaped, is Z. Its name may have any characters.
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if after := stat[bytes.LastIndexByte(stat, ')')+1:]; err == nil && bytes.HasPrefix(after, []byte(" Z")) {
 		return 0, false

@@ -78,7 +78,7 @@ func (c *copier) peerFailed(line string) (ok bool, err error) {
 	return true, err
 }
 
-// refuse ends the copy: what comes next cannot be told.
+// refuse ends the copy: the rest cannot be parsed.
 func (c *copier) refuse(err error) error {
 	_, _ = io.WriteString(c.out, string(rune(fatal))+"scp: "+err.Error()+"\n")
 	return err

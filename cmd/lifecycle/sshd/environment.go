@@ -54,7 +54,7 @@ func shellPath() string {
 	return programDir() + "/sh"
 }
 
-// programDir has the programs of cupola: this one is among them. It is contract.ProgramDir but where the daemon could not mount it.
+// programDir holds cupola's programs, with this one. It is contract.ProgramDir unless the daemon could not mount it.
 func programDir() string {
 	self, err := os.Executable()
 	if err != nil {

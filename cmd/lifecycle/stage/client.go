@@ -111,7 +111,7 @@ const awayTime = 15 * time.Minute
 // maxPlan bounds a plan. Bytes.
 const maxPlan = 64 << 20
 
-// plan is what is to be done.
+// plan is the work of the staging.
 func (c *client) plan(ctx context.Context) (p contract.StagingPlan, err error) {
 	ctx, cancel := context.WithTimeout(ctx, awayTime)
 	defer cancel()

@@ -82,7 +82,7 @@ func (f failure) Error() string { return strings.Join(f.reasons, "; ") }
 // errCancelled is the end of a step that was not let go on. Diego hides it.
 var errCancelled = errors.New("cancelled")
 
-// errLost says that the daemon does not know what is to be done.
+// errLost says that the daemon has no plan for this staging.
 var errLost = errors.New("the daemon that started this staging is gone")
 
 // report writes how the staging ended for the daemon, and returns the exit code.

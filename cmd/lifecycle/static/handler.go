@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// hidden are the files of an app that configure its push and are no part of
+// hidden are the files of an app that configure its push and are not part of
 // the site; the list is the staticfile buildpack's.
 var hidden = []string{"Staticfile", "Staticfile.auth", "manifest.yml", "stackato.yml", "Procfile"}
 

@@ -7,7 +7,7 @@
 // replace these: they have 16 of them and lack options that scripts use (ls -1
 // and -A, find -maxdepth, xargs -I, tar -C, cp -a, base64 -w, symbolic modes of
 // chmod). Their xargs -n panics, and their rm -r removes "..", with all that is
-// beside the current directory.
+// in addition to the current directory.
 package tool
 
 import (

@@ -50,7 +50,7 @@ type Left struct {
 // Volume is a volume whose content is there, as the member TreeName.
 type Volume struct {
 	Name   string
-	Bytes  int64 // that it is to hold, not what it does
+	Bytes  int64 // desired, not used
 	Shared bool  // every user of a container may write to it
 }
 
@@ -113,7 +113,7 @@ func (m Manifest) check() error {
 		return m.checkPart(seen)
 	}
 	if seen[PagesName] {
-		return errors.New("it has pages of the database, and is no part")
+		return errors.New("it has pages of the database, but is not a part")
 	}
 	for _, name := range needed {
 		if !seen[name] {

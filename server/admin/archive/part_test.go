@@ -121,7 +121,7 @@ func TestAHostilePartIsRefused(t *testing.T) {
 		want    string
 	}{
 		"a backup":           {nil, []Member{evil("db/cupola.db"), evil("db/store.key")}, "not a part"},
-		"pages in a backup":  {nil, []Member{pages, evil("db/store.key")}, "is no part"},
+		"pages in a backup":  {nil, []Member{pages, evil("db/store.key")}, "is not a part"},
 		"no pages":           {set, nil, "are not there"},
 		"too few pages":      {&store.PageSet{PageSize: 512, Count: 2, Whole: true}, []Member{pages}, "instead of 1024"},
 		"a page beyond":      {&store.PageSet{PageSize: 512, Count: 1, Numbers: []uint32{2}}, []Member{pages}, "wrong place"},

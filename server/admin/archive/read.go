@@ -50,7 +50,7 @@ func faultOf(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, zstd.ErrMagicMismatch):
-		return errors.New("this is no backup of cupola, or there is something behind it")
+		return errors.New("this is not a backup of cupola, or data follows it")
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return errors.New("the backup is cut off")
 	case err != nil:

@@ -134,7 +134,7 @@ func writeFile(name string, r io.Reader) error {
 	return err
 }
 
-// ownErrors tells errors of writing from those of reading.
+// ownErrors distinguishes errors of writing from those of reading.
 type ownErrors struct{ io.Writer }
 
 func (w ownErrors) Write(p []byte) (int, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The members beside those of the manifest: the first and the last.
+// The members besides those of the manifest: the first and the last.
 const (
 	manifestName = "manifest.json"
 	endName      = "manifest.sha256"

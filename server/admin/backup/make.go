@@ -22,7 +22,7 @@ import (
 	"cupola/store/blob"
 )
 
-// Options say what a backup holds beside the database and the blobs. They are
+// Options say what a backup holds besides the database and the blobs. They are
 // flags of cupola backup.
 type Options struct {
 	Stacks         string        `help:"whole includes the files of stacks and images; reference includes only their names, so that restore needs them built or pulled again." enum:"whole,reference" default:"whole"`
@@ -162,7 +162,7 @@ func (b *Maker) gatherImages(kept *rootfs.Kept, dir string, has func(id string) 
 	return b.Stacks.Roots.Images.LinkFallbacks(filepath.Join(images, "fallbacks"))
 }
 
-// keyFiles are the files beside the database that make a cupola the same one
+// keyFiles are the files besides the database that make a cupola the same one
 // again: its keys, its authorities, the admin's password.
 var keyFiles = []string{"ca.pem", "ssh_host_key", "db/ca.key", "db/admin-password", "db/bbs/*.crt", "db/bbs/*.key", "identity/ca.crt", "identity/ca.key"}
 

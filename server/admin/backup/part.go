@@ -19,7 +19,7 @@ import (
 // PartOptions say what a part holds.
 type PartOptions struct {
 	Version string
-	Also    map[uint32]bool      // pages of the database, beside those that changed
+	Also    map[uint32]bool      // pages of the database, besides those that changed
 	Whole   bool                 // all pages
 	Has     func(id string) bool // reports whether a file is where the part goes, by its archive.Member's ID
 }

@@ -81,7 +81,7 @@ func checkEmpty(dir string) error {
 		return err
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("%s is not empty: a backup is restored into a directory of its own; name another with --data-dir", dir)
+		return fmt.Errorf("%s is not empty: a backup is restored into an empty directory; name another with --data-dir", dir)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (r *restore) run(ctx context.Context, file string, parts []string) (err err
 
 func (r *restore) prefix() string { return "." + filepath.Base(r.to) + ".restore-" }
 
-// Sweep removes what killed restores of a data directory left beside it.
+// Sweep removes what killed restores of a data directory left next to it.
 func Sweep(dataDir string) error { return (&restore{to: dataDir}).sweep() }
 
 // sweep removes what killed restores left.
@@ -174,7 +174,7 @@ func (r *restore) makeDir(parts []string) (err error) {
 	need := r.report.Bytes()
 	for _, m := range r.report.Members {
 		if path.Dir(m.Name) == archive.TreesDir {
-			need += m.Size // beside its archive, for a while
+			need += m.Size // next to its archive, for a while
 		}
 	}
 	for _, file := range parts {

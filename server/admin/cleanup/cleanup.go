@@ -115,7 +115,7 @@ func clearAll(ctx context.Context, dir *datadir.Dir) (err error) {
 	return r.Teardown()
 }
 
-// Open opens the parts beside the roots.
+// Open opens the parts besides the roots.
 func (r *Runtime) Open(ctx context.Context) (err error) {
 	if err := r.Dir.TakeSubnet(ctx); err != nil {
 		return err

@@ -28,7 +28,7 @@ type Restored struct {
 const latest = "latest"
 
 // Restore puts a copy of the database in the place of the one that a
-// stopped daemon left, which is kept beside. The copy is checked first: to the
+// stopped daemon left, which is kept next to it. The copy is checked first: to the
 // last page, and that the data directory's key opens what it holds.
 func Restore(ctx context.Context, dataDir, file string, log *slog.Logger) (r Restored, err error) {
 	if _, err := os.Stat(filepath.Join(dataDir, "db", store.KeyFile)); err != nil {

@@ -12,13 +12,13 @@ import (
 	"cupola/server/manifest"
 )
 
-// ReclaimRequest says how much is to be deleted.
+// ReclaimRequest says how much to delete.
 type ReclaimRequest struct {
 	DryRun bool   `help:"Only say what would be deleted."`
 	Size   string `help:"Stop when this much is deleted, like 2G; all that is unused by default." placeholder:"SIZE"`
 }
 
-// need is the size in bytes; 0 is no limit.
+// need is the size in bytes; 0 means no limit.
 func (r ReclaimRequest) need() (int64, error) {
 	if r.Size == "" {
 		return 0, nil

@@ -26,7 +26,7 @@ type Finder func(context.Context) ([]string, error)
 func (f Finder) Find(ctx context.Context) ([]string, error) { return f(ctx) }
 
 // Running finds what leaked while the daemon runs. A link counts that is there
-// without its namespace for longer than straySettle. net is nil where the daemon has no containers.
+// without its namespace for longer than strayGrace. net is nil where the daemon has no containers.
 func Running(executor *cell.Cell, net *network.Network) Finder {
 	return func(ctx context.Context) ([]string, error) {
 		lines, err := executor.Leaks(ctx)

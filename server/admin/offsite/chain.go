@@ -88,7 +88,7 @@ func (c *chain) add(name string, ids []string) {
 		all[all.name(id)] = id
 	}
 	for n := range to + 1 {
-		c.levels[n] = link{name, map[uint32]bool{}, all} // nobody changes all any more
+		c.levels[n] = link{name, map[uint32]bool{}, all} // all is not changed any more
 	}
 	c.sent++
 }

@@ -254,7 +254,7 @@ func (f *follower) rebase(ctx context.Context, r *repository.Repository, s repos
 	return f.reached(ctx, at, errors.Join(f.save(ctx, r.Journal(s.Name), part), part.Close()))
 }
 
-// forget has the next tick look for the backup to follow.
+// forget makes the next tick look for the backup to follow.
 func (f *follower) forget() {
 	f.sending.Lock()
 	defer f.sending.Unlock()

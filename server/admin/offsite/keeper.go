@@ -164,7 +164,7 @@ func (s Status) due(now time.Time, every time.Duration) time.Time {
 	return from.Add(wait)
 }
 
-// Statuses tells of the backups at each address.
+// Statuses describes the backups at each address.
 func (k *Keeper) Statuses(context.Context) (all []Status, err error) {
 	for _, to := range k.To {
 		s := k.status(to)
@@ -177,7 +177,7 @@ func (k *Keeper) Statuses(context.Context) (all []Status, err error) {
 	return all, err
 }
 
-// Failing tells of the addresses at which the last backup failed.
+// Failing lists the addresses at which the last backup failed.
 func (k *Keeper) Failing() (all []Status) {
 	for _, to := range k.To {
 		if s := k.status(to); s.Error != "" {
@@ -205,7 +205,7 @@ type Lag struct {
 	Reach   Reach
 }
 
-// Lags tells how far the addresses are behind, of those that follow a backup.
+// Lags reports how far the addresses are behind, of those that follow a backup.
 func (k *Keeper) Lags() (all []Lag) {
 	for _, to := range k.To {
 		if f := k.followers[to]; f != nil {

@@ -115,7 +115,7 @@ func TestOtherRecipientsAreDue(t *testing.T) {
 	}
 }
 
-// TestMadeButNotPruned has the storage fail after the backup is there: it is remembered as made, and the error says so.
+// TestMadeButNotPruned makes the storage fail after the backup is there: it is remembered as made, and the error says so.
 func TestMadeButNotPruned(t *testing.T) {
 	k := New(Config{Flags: Flags{To: []string{"/mnt"}}, State: filepath.Join(t.TempDir(), "offsite.json"), Log: slog.New(slog.DiscardHandler)})
 	fault := errors.New("old ones were not removed: read-only file system")

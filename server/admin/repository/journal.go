@@ -19,7 +19,7 @@ const journals = "journal"
 
 // Journal is the repository of the parts that follow a backup: each is a Snapshot of what
 // changed since the one in After, or since the backup. Its chunks are its own, so that it goes
-// with the backup. It lists the storage once: nobody else may change it meanwhile.
+// with the backup. It lists the storage once: no one else may change it meanwhile.
 func (r *Repository) Journal(base string) *Repository {
 	return &Repository{storage: within{r.storage, path.Join(journals, base)}, key: r.key, journal: true}
 }
@@ -56,7 +56,7 @@ func (r *Repository) noteHalf(o storage.Object) {
 	}
 }
 
-// dropHalves removes what parts left that were killed: nobody else writes here.
+// dropHalves removes what killed parts left: no one else writes here.
 func (r *Repository) dropHalves(ctx context.Context) error {
 	for _, name := range r.halves {
 		if err := r.storage.Remove(ctx, name); err != nil {

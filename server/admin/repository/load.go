@@ -49,7 +49,7 @@ type opener struct {
 	unpack     *zstd.Decoder
 }
 
-// opener looks for the chunks of a backup. Its unpack is to be closed.
+// opener looks for the chunks of a backup. The caller closes its unpack.
 func (r *Repository) opener(ctx context.Context, s Snapshot, identities []age.Identity) (*opener, error) {
 	known, err := r.stored(ctx)
 	if err != nil {

@@ -53,7 +53,7 @@ type GCRequest struct {
 // ImageInfo is an image in the cache as operators see it.
 type ImageInfo struct {
 	image.Info
-	Pinned  bool   // an app, a build or what is of the BBS names it
+	Pinned  bool   // an app, a build or the BBS names it
 	Warning string `json:",omitempty"` // what to expect of it on this machine
 }
 
@@ -96,7 +96,7 @@ func errNothingCalled(name string) error {
 	return fmt.Errorf("no stack and no image is called %s: 'cupola stack list' names them", name)
 }
 
-// Pinned are the digests of the images that apps, or what is of the BBS, run on or may run on again.
+// Pinned are the digests of the images that apps, or LRPs and tasks of the BBS, run on or may run on again.
 func (l *Library) Pinned(ctx context.Context) (map[string]bool, error) {
 	pinned := map[string]bool{}
 	return pinned, l.Store.Read(ctx, func(tx *store.Tx) error {

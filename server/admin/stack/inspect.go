@@ -20,7 +20,7 @@ type Detail struct {
 	Warnings []string   // what to expect of it on this machine
 }
 
-// Inspect tells of a stack, or of an image named as for image.
+// Inspect describes a stack, or an image named as for image.
 func (l *Library) Inspect(ctx context.Context, in NameRequest) (d Detail, err error) {
 	name := in.Name
 	s, ok := l.Roots.Stacks.Get(name)

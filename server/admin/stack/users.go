@@ -106,7 +106,7 @@ func (l *Library) pinByOthers(tx *store.Tx, pinned map[string]bool) error {
 	return err
 }
 
-// stackUsers lists who needs a stack: apps, then what is of the BBS.
+// stackUsers lists who needs a stack: apps, then LRPs and tasks of the BBS.
 func (l *Library) stackUsers(tx *store.Tx, name string) ([]string, error) {
 	apps, err := tx.StackUsers(name)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestConditionBeforePostStart(t *testing.T) {
 	}
 }
 
-// TestVolumesAsBPM has a process see what bpm would show it, each as bpm mounts
+// TestVolumesAsBPM makes a process see what bpm would show it, each as bpm mounts
 // it, and nothing else.
 func TestVolumesAsBPM(t *testing.T) {
 	p := Process{Process: bpm.Process{PersistentDisk: true, EphemeralDisk: true, AdditionalVolumes: []bpm.Volume{
@@ -210,7 +210,7 @@ func TestHookAsBPM(t *testing.T) {
 	}
 }
 
-// TestOwnName has a container find its instance's name from the start: DNS has only
+// TestOwnName makes a container find its instance's name from the start: DNS has only
 // instances that are ready.
 func TestOwnName(t *testing.T) {
 	got := instance(Process{}).Desired()[0].Hostnames

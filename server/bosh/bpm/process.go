@@ -32,7 +32,7 @@ type Hooks struct {
 	PreStart string `yaml:"pre_start"` // run before each start, for at most PreStartLimit; "" is none
 }
 
-// Limits bound a process; zero is no limit.
+// Limits bound a process; zero means no limit.
 type Limits struct {
 	Memory    Bytes  `yaml:"memory"`
 	OpenFiles uint64 `yaml:"open_files"`

@@ -184,7 +184,7 @@ func (w *work) compiled(ctx context.Context, m *made) (string, error) {
 	return b.Digest, err
 }
 
-// lock waits until nobody else compiles the same.
+// lock waits until no other task compiles the same.
 func (c *Compiler) lock(ctx context.Context, key string) (release func(), err error) {
 	for {
 		c.mu.Lock()

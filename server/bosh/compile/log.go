@@ -40,7 +40,7 @@ func openLog(dir, name string) (*log, error) {
 	return &log{file: f, left: maxLog}, nil
 }
 
-// removeOld removes the logs that nobody has read for long.
+// removeOld removes logs that were not read for long.
 func removeOld(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

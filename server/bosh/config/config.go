@@ -193,7 +193,7 @@ func (s Set) ShownText(text string) (string, error) {
 	return string(out), err
 }
 
-// Shown is a manifest with all that configs say beside it, as the director compares
+// Shown is a manifest with what configs add to it, as the director compares
 // deployments.
 func (s Set) Shown(root *yaml.Node) (*yaml.Node, error) {
 	out, err := s.Expand(root, nil)

@@ -162,7 +162,7 @@ func (s *step) exited() bool {
 	return len(failed) == failures
 }
 
-// runsErrand reports whether the task runs an errand that somebody asked for.
+// runsErrand reports whether the task runs a requested errand.
 func (p taskPlan) runsErrand() bool { return p.Errand != "" || p.ErrandJob != "" }
 
 // named reports whether the task's errand runs on an instance: that of a service must be

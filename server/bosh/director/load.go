@@ -64,7 +64,7 @@ func callsOf(tx *store.Tx, rows []*cf.BOSHInstance) (map[string][]cf.BOSHCall, e
 	return of, err
 }
 
-// seen is an instance with what is seen of it, but for its calls.
+// seen is an instance with its observed state, without its calls.
 func (l *Loop) seen(tx *store.Tx, r *cf.BOSHInstance, actuals []*lrp.Actual) (i instance, err error) {
 	i.BOSHInstance = *r
 	for _, of := range []struct {

@@ -126,7 +126,7 @@ func (s *step) atRest(i *item) {
 	}
 }
 
-// noteOrphan tells that the disk of a deleted instance is kept.
+// noteOrphan reports that the disk of a deleted instance is kept.
 func (s *step) noteOrphan(i *item) {
 	if i.DiskGUID == "" || s.Plan.DropDisks {
 		return

@@ -18,7 +18,7 @@ import (
 // Values are those of variables, by name.
 type Values = interpolate.Values
 
-// Order is what somebody asks for. Fields mean nothing to tasks that do not name
+// Order is a request for a task. Fields mean nothing to tasks that do not name
 // them.
 type Order struct {
 	// Of a deploy: the manifest with its ops applied, and the values of variables

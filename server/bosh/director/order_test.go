@@ -149,7 +149,7 @@ func TestNoRoomForDisks(t *testing.T) {
 	}
 }
 
-// TestRecreate has an instance come up with new ephemeral disks and its persistent
+// TestRecreate makes an instance come up with new ephemeral disks and its persistent
 // one; a restart leaves all.
 func TestRecreate(t *testing.T) {
 	l, shelf, _ := newLoop(t)

@@ -22,7 +22,7 @@ type diskFaults struct {
 	small   map[string]error // one could not grow; the instance runs with it as it is
 }
 
-// instance is an instance with what is seen of it.
+// instance is an instance with its observed state.
 type instance struct {
 	cf.BOSHInstance
 	Spec  *agent.Spec   // of Digest; nil before its first start

@@ -13,7 +13,7 @@ import (
 )
 
 // Resolve finds the links of all jobs. The error has a line for all that is
-// wrong; what could be resolved is returned beside it.
+// wrong; what could be resolved is returned besides it.
 func Resolve(in Deployment) (Links, error) {
 	r := &resolver{in: in, out: Links{Of: map[Consumer]map[string]Link{}}}
 	r.provide()

@@ -14,7 +14,7 @@ type Lifecycle string
 // The lifecycles.
 const (
 	Service    Lifecycle = "service"     // always
-	Errand     Lifecycle = "errand"      // when somebody asks
+	Errand     Lifecycle = "errand"      // on request
 	AutoErrand Lifecycle = "auto-errand" // once for every change
 )
 

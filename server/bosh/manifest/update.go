@@ -89,7 +89,7 @@ func (u Update) InSerial() bool { return u.Serial != nil && *u.Serial }
 // stay, at most High for them to get ready. A single number is both, as in BOSH.
 type Watch struct{ Low, High time.Duration }
 
-// maxWatch bounds what somebody waits for.
+// maxWatch bounds a watch time.
 const maxWatch = 30 * 24 * time.Hour
 
 var watchRange = regexp.MustCompile(`^\s*(\d+)\s*-\s*(\d+)\s*$`)

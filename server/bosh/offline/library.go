@@ -15,10 +15,10 @@ import (
 	"cupola/server/bosh/release"
 )
 
-// Library has the jobs of releases.
+// Library holds the jobs of releases.
 type Library struct {
 	Registries registry.Config
-	Say        func(what string) // is called before what may take long; nil: nobody asks
+	Say        func(what string) // is called before slow steps; may be nil
 
 	dir   string           // where jobs are unpacked
 	named []*source        // what users named

@@ -33,7 +33,7 @@ type Op struct {
 const maxSteps = 5_000_000
 
 // Parse reads an ops file: a list of operations. An empty file has none. Other
-// keys beside those of an operation have no effect, as in the bosh CLI.
+// keys besides those of an operation have no effect, as in the bosh CLI.
 func Parse(text []byte) ([]Op, error) {
 	n, err := tree.LoadBOSH(text)
 	if err != nil {

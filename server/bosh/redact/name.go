@@ -41,7 +41,7 @@ func Named(name string) bool {
 	return slices.ContainsFunc(all, func(word string) bool { return slices.Contains(credentials, word) })
 }
 
-// harmless matches values that are no credentials themselves: references to variables
+// harmless matches values that are not credentials themselves: references to variables
 // of a manifest or a shell, files of jobs, booleans.
 var harmless = regexp.MustCompile(`^(\(\(.*\)\)|\$[A-Za-z_({].*|/var/vcap/.*|true|false|)$`)
 

@@ -105,7 +105,7 @@ func (t *Template) read(root fs.FS, job string) error {
 }
 
 func readFile(root fs.FS, name string, most int64) ([]byte, fs.FileMode, error) {
-	// To open something that is no file might never return.
+	// To open something that is not a file might never return.
 	info, err := fs.Stat(root, name)
 	if err != nil {
 		return nil, 0, cause(err)

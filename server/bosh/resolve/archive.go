@@ -142,7 +142,7 @@ func (a *archives) compile(ctx context.Context, d *bosh.Deployment) error {
 		return nil
 	}
 	digests := map[manifest.Archive]map[string]string{}
-	a.request.Say("", "") // what follows is told step by step
+	a.request.Say("", "") // what follows is reported step by step
 	group, inner := fault.NewGroup(ctx)
 	for of, r := range a.found {
 		group.Go(fault.ErrFunc("compile", func() error {

@@ -22,7 +22,7 @@ import (
 	"cupola/store/cf"
 )
 
-// Resolver has what the machine gives to deployments.
+// Resolver knows what the machine gives to deployments.
 type Resolver struct {
 	Containers *container.Engine
 	Roots      *rootfs.Store

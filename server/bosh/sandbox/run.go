@@ -24,7 +24,7 @@ func newID() string { return "bosh-" + strings.ToLower(rand.Text()) }
 // errTime is why a run is ended that takes too long.
 var errTime = errors.New("time is over")
 
-// run runs a program; what it wrote is returned beside an error too.
+// run runs a program; its output is returned with an error, too.
 func (s *Sandbox) run(ctx context.Context, ruby Interpreter, program, input []byte) (output []byte, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Time, errTime)
 	defer cancel()

@@ -53,7 +53,7 @@ type kept struct {
 	ends time.Time
 }
 
-// Open sets up a session. Its gateway is the user name by which Find finds it, which nobody
+// Open sets up a session. Its gateway is the user name by which Find finds it, which no one
 // can guess.
 func (s *Sessions) Open(one Session) (gateway string, err error) {
 	gateway = GatewayPrefix + strings.ToLower(rand.Text())

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Map has values as Value returns them. In JSON they keep the kind and size of
+// Map holds values as Value returns them. In JSON they keep the kind and size of
 // their numbers.
 type Map map[string]any
 

@@ -107,7 +107,7 @@ func (p *Plane) Asked() map[string]int {
 	return n
 }
 
-// Unused are the rights of the account that nobody used, as "verb resource", sorted. Nothing was asked for without one.
+// Unused are the account's rights that were not used, as "verb resource", sorted. Nothing was asked for without one.
 func (p *Plane) Unused() []string {
 	p.t.Helper()
 	unused := map[string]bool{}

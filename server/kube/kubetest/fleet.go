@@ -126,7 +126,7 @@ func (f *Fleet) answer(w http.ResponseWriter, r *http.Request, node string) {
 	_ = json.NewEncoder(w).Encode(doc{"pods": pods})
 }
 
-// renew tells that the nodes live, many at once: a busy API server takes its time for each, and a node that is late is lost.
+// renew reports that the nodes live, many at once: a busy API server takes its time for each, and a node that is late is lost.
 func (f *Fleet) renew() {
 	leases := f.client.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace("kube-node-lease")
 	for f.t.Context().Err() == nil {

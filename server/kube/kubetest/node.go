@@ -394,7 +394,7 @@ func (n *Node) In(namespace string) *Node {
 	return &Node{Plane: &p, number: n.number, zone: n.zone}
 }
 
-// Trust has the node pull from a registry whose certificate a CA has signed; file is the CA's.
+// Trust makes the node trust a registry's CA; file is its certificate.
 func (n *Node) Trust(registry, file string) {
 	n.t.Helper()
 	ca, err := os.ReadFile(file)
@@ -426,7 +426,7 @@ func (n *Node) Registry() string {
 	return l.Addr().String()
 }
 
-// Forward has the node pull without TLS from a registry that listens on this machine's loopback, and returns the address at which it
+// Forward lets the node pull without TLS from a registry that listens on this machine's loopback, and returns the address at which it
 // does, and this machine as well.
 func (n *Node) Forward(registry string) (address string) {
 	n.t.Helper()
@@ -440,7 +440,7 @@ func (n *Node) Forward(registry string) (address string) {
 	return address
 }
 
-// PullsPlain has the node pull from a registry without TLS.
+// PullsPlain lets the node pull from a registry without TLS.
 func (n *Node) PullsPlain(registry string) {
 	n.t.Helper()
 	dir := filepath.Join("registries", registry)

@@ -530,7 +530,7 @@ func TestNoLog(t *testing.T) {
 	})
 }
 
-// TestCutLog has the cluster end a log in the middle of a line, before the container has ended and after it.
+// TestCutLog makes the cluster end a log in the middle of a line, before the container has ended and after it.
 func TestCutLog(t *testing.T) {
 	for name, cut := range map[string]func(*cluster){
 		"while it runs": func(c *cluster) { c.begins(guid, true, true); wait(time.Second); c.exits(guid, 0) },

@@ -69,7 +69,7 @@ func (c *Cell) dialTunnel(ctx context.Context, address string) (net.Conn, error)
 	return conn, nil
 }
 
-// dialDirect connects to an address of a pod, and notes whether somebody answers.
+// dialDirect connects to an address of a pod, and notes whether it answers.
 func (c *Cell) dialDirect(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{}
 	if !c.provenAt(time.Now()) {

@@ -69,7 +69,7 @@ func (c *cluster) Create(_ context.Context, o kube.Object) error {
 	return nil
 }
 
-// changed tells of an object. The caller has mu.
+// changed sends an object to the watchers. The caller has mu.
 func (c *cluster) changed(o kube.Object) {
 	copied := maps.Clone(o)
 	c.tell(o.Kind(), func(f apply.Following) { f.Changed(copied) })

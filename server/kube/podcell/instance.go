@@ -150,7 +150,7 @@ func (i *instance) status() lrp.ContainerStatus {
 		Domain: c.Domain, MaxPids: c.MaxPids, RequiredTags: c.Constraint.Require, VolumeDrivers: c.VolumeDrivers, Failed: i.failed}
 }
 
-// change changes what the pod tells of the container, and then what is known of it.
+// change changes the pod's state of the container, and then the cell's.
 func (i *instance) change(f func(context.Context, *kube.Record) error) error {
 	i.changing.Lock()
 	defer i.changing.Unlock()
@@ -518,7 +518,7 @@ func (i *instance) crashed(ctx context.Context, end kube.InstanceEnd) bool {
 	return i.end(ctx, exit)
 }
 
-// end reports the end of an instance, then removes what is left of it. After a kill in between
+// end reports the end of an instance, then removes its remains. After a kill in between
 // the next daemon finds the pod, and reports it again.
 func (i *instance) end(ctx context.Context, exit lrp.Exit) bool {
 	i.output.drain()

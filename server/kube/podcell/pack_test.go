@@ -19,7 +19,7 @@ func droplet(guid string) lrp.Container {
 	return c
 }
 
-// TestDroplet has the pod of a droplet run the image that was made of it; its Secret with the registry's password goes with it.
+// TestDroplet makes the pod of a droplet run the image that was made of it; its Secret with the registry's password goes with it.
 func TestDroplet(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster, w *world) {
 		if p := w.Presence(); !slices.Equal(p.RootFSes, []string{"debian12"}) {

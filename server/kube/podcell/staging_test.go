@@ -157,7 +157,7 @@ func TestStagingEnds(t *testing.T) {
 	}
 }
 
-// TestStagingOutlivesTheDaemon has the next daemon take the rest of what a staging makes. It does not know the plan.
+// TestStagingOutlivesTheDaemon makes the next daemon take the rest of what a staging makes. It does not know the plan.
 func TestStagingOutlivesTheDaemon(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

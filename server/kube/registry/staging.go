@@ -21,7 +21,7 @@ import (
 type Staging interface {
 	// Begin begins a request, unless there are too many under way.
 	Begin() (end func(), ok bool)
-	// Plan is what is to be done. The error may be ErrNoStaging: another daemon knew it.
+	// Plan returns the work of the staging. The error may be ErrNoStaging: another daemon knew it.
 	Plan() ([]byte, error)
 	// Input opens an archive that the plan names.
 	Input(source string) (*os.File, error)

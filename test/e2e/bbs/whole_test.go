@@ -201,7 +201,7 @@ func (b *bbsClient) isUnready(a *bbspb.ActualLRP) {
 	}
 }
 
-// isReplaced has an instance become unhealthy, and the next one use up its
+// isReplaced makes an instance become unhealthy, and the next one use up its
 // memory.
 func (b *bbsClient) isReplaced(a *bbspb.ActualLRP) {
 	b.T.Helper()

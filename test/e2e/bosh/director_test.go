@@ -249,7 +249,7 @@ func TestDirector(t *testing.T) {
 	d.directorDisks(t)
 }
 
-// directorDisks has the disks of hands replaced, and deletes it and them.
+// directorDisks replaces the disks of hands, and deletes it and them.
 func (d *directorDaemon) directorDisks(t *testing.T) {
 	t.Helper()
 	events, _ := d.done("POST", "/deployments?recreate_persistent_disks=true", d.manifestOfHands())

@@ -16,7 +16,7 @@ import (
 	"cupola/test/e2e"
 )
 
-// withoutAliases has the errand ask for the names of Services alone, which are what a cluster's DNS has.
+// withoutAliases makes the errand ask for the names of Services alone, which are what a cluster's DNS has.
 const withoutAliases = `[{"type": "replace", "path": "/instance_groups/name=smoke-tests/jobs/name=smoke/properties/aliases?", "value": false}]`
 
 // TestDeploymentOnKubernetesNode runs the deployment on a real node: the servers are a cluster in which all connections hear each other, their

@@ -6,7 +6,7 @@ import (
 	"cupola/test/e2e"
 )
 
-// filesAreShared has the containers of an app share a directory: what a task
+// filesAreShared makes the containers of an app share a directory: what a task
 // writes is there for the next and for an instance, until the service instance is deleted.
 func filesAreShared(d *e2e.Daemon) {
 	d.T.Helper()

@@ -211,7 +211,7 @@ func pushStoreApp(d *e2e.Daemon, program string) {
 	d.Running("user", "web", 1)
 }
 
-// askStore has the app user do something with its store, once.
+// askStore makes the app user do something with its store, once.
 func askStore(d *e2e.Daemon, request string) (string, error) { return post(d, "user", "", request) }
 
 // stores wants an answer of the store, within a minute.

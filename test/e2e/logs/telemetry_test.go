@@ -130,7 +130,7 @@ func pushIsTraced(c *collector, d *e2e.Daemon) {
 	}
 }
 
-// TestOpenTelemetry has a collector get the spans of requests to an app and to the
+// TestOpenTelemetry makes a collector get the spans of requests to an app and to the
 // API, also after a time in which it took nothing, and metrics at the daemon's end.
 func TestOpenTelemetry(t *testing.T) {
 	t.Parallel()

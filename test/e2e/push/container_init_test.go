@@ -9,7 +9,7 @@ import (
 	"cupola/test/e2e"
 )
 
-// orphansAreReaped has an app leave more processes behind than it may have.
+// orphansAreReaped makes an app leave more processes behind than it may have.
 func orphansAreReaped(d *e2e.Daemon) {
 	d.T.Helper()
 	before := d.Running("probe", "web", 1)[0]
@@ -36,7 +36,7 @@ func orphansAreReaped(d *e2e.Daemon) {
 	}
 }
 
-// endsBySignals has the app send itself signals, and wants Diego's words.
+// endsBySignals makes the app send itself signals, and wants Diego's words.
 func endsBySignals(d *e2e.Daemon) {
 	d.T.Helper()
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {

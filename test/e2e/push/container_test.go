@@ -170,7 +170,7 @@ func opened(d *e2e.Daemon, ip string) {
 	d.SoonReaches("probe", ip+":80", true)
 }
 
-// dialFrom has one instance of the probe connect to an address. The router may learn of an
+// dialFrom makes one instance of the probe connect to an address. The router may learn of an
 // instance a moment after the API shows it.
 func dialFrom(d *e2e.Daemon, index int, addr string) (said string) {
 	d.T.Helper()

@@ -9,7 +9,7 @@ import (
 	"cupola/test/e2e"
 )
 
-// TestDataDirLeadsToItsDaemon has a command find the API of a daemon by its data
+// TestDataDirLeadsToItsDaemon makes a command find the API of a daemon by its data
 // directory, also when it has come back on another port.
 func TestDataDirLeadsToItsDaemon(t *testing.T) {
 	t.Parallel()

@@ -69,7 +69,7 @@ func TestAutoscaling(t *testing.T) {
 	d.Running("busy", "web", 2)
 }
 
-// TestAutoscalerService has an app that the autoscaler's service is bound to submit its own metrics, as
+// TestAutoscalerService makes an app that the autoscaler's service is bound to submit its own metrics, as
 // App Autoscaler's docs have it: by its credentials and by its instance's certificate. It is scaled
 // by them. The policy ends with the binding.
 func TestAutoscalerService(t *testing.T) {

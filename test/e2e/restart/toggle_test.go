@@ -131,7 +131,7 @@ func (g *toggler) poll(ctx context.Context, instances int) string {
 	return oncePerIndex(stats.Resources, stats.Stopping, instances)
 }
 
-// oncePerIndex tells what is wrong: an index is missing or there twice, or an
+// oncePerIndex says what is wrong: an index is missing or there twice, or an
 // instance is shown both as current and as leaving.
 func oncePerIndex(current, leaving []e2e.Instance, want int) string {
 	if len(current) != want {

@@ -15,7 +15,7 @@ import (
 	"cupola/test/loopback"
 )
 
-// TestAnswerBeforeTheEndOfABody has an app answer while its client still sends, by HTTP/1.1 and by HTTP/2: neither waits for the
+// TestAnswerBeforeTheEndOfABody makes an app answer while its client still sends, by HTTP/1.1 and by HTTP/2: neither waits for the
 // other, and nothing breaks off.
 func TestAnswerBeforeTheEndOfABody(t *testing.T) {
 	t.Parallel()

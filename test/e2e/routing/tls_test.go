@@ -222,7 +222,7 @@ func hostileTLS(t *testing.T, d *e2e.Daemon, i e2e.Instance) {
 	}
 }
 
-// TestBackendTLS has the router speak TLS to instances, which demand its certificate.
+// TestBackendTLS makes the router speak TLS to instances, which demand its certificate.
 func TestBackendTLS(t *testing.T) {
 	t.Parallel()
 	d := e2e.StartDaemon(t, e2e.NeedBinary(t), "--instance-tls", "off")

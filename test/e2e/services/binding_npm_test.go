@@ -37,7 +37,7 @@ func npmDir(t *testing.T) string {
 	return dir
 }
 
-// filesByLibrary has a Node app read a broker's binding by a library of npm, and
+// filesByLibrary makes a Node app read a broker's binding by a library of npm, and
 // watch another change: it must see each change at once, and none half done.
 func filesByLibrary(d *e2e.Daemon, t *testing.T) {
 	dir := npmDir(t)

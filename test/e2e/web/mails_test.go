@@ -21,7 +21,7 @@ var mails = map[string]string{
 		"Content-Type: text/csv; name=report.csv\r\nContent-Disposition: attachment; filename=report.csv\r\nContent-Transfer-Encoding: base64\r\n\r\nYSxiCjEsMgo=\r\n--cut--\r\n",
 }
 
-// TestMails has an app send mails to an instance of the service smtp, and reads them in a browser.
+// TestMails makes an app send mails to an instance of the service smtp, and reads them in a browser.
 func TestMails(t *testing.T) {
 	t.Parallel()
 	modules := needBrowser(t)

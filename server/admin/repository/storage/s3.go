@@ -55,7 +55,7 @@ func transport() *http.Transport {
 
 func (s *s3Storage) key(name string) string { return path.Join(s.prefix, name) }
 
-// Put has the server compare what it got with its MD5.
+// Put makes the server compare what it got with its MD5.
 func (s *s3Storage) Put(ctx context.Context, name string, content []byte) error {
 	_, err := s.client.PutObject(ctx, s.bucket, s.key(name), bytes.NewReader(content), int64(len(content)),
 		minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableMultipart: true})

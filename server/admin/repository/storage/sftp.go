@@ -85,7 +85,7 @@ func hostFault(err error, address string) error {
 	unknown, ok := errors.AsType[*knownhosts.KeyError](err)
 	switch {
 	case ok && len(unknown.Want) > 0:
-		return fmt.Errorf("the server shows another key than known-hosts has: somebody may be between it and this machine: %w", err)
+		return fmt.Errorf("the server shows another key than known-hosts has: someone may intercept the connection: %w", err)
 	case ok:
 		return fmt.Errorf("the server's key is not in known-hosts: compare it, and add it with ssh-keyscan: %w", err)
 	}
@@ -99,7 +99,7 @@ func (s *sftpStorage) watch() (stop func() bool) {
 
 func (s *sftpStorage) file(name string) string { return path.Join(s.root, name) }
 
-// Put writes beside and renames, which replaces where the server has the extension of
+// Put writes a temporary file and renames it, which replaces where the server has the extension of
 // OpenSSH.
 func (s *sftpStorage) Put(_ context.Context, name string, content []byte) error {
 	defer s.watch()()

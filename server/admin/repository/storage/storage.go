@@ -73,7 +73,7 @@ func parse(address string) (*url.URL, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("it is no address") // the error would quote a password
+		return nil, errors.New("invalid address") // the error would quote a password
 	}
 	known, ok := options[u.Scheme]
 	switch _, password := u.User.Password(); {
