@@ -72,8 +72,7 @@ func (c *call) begin(ctx context.Context, s *Shard) {
 		c.url.Path, _ = url.PathUnescape(path) // was checked
 	}
 	c.resetRefusal()
-	c.x.begin(c.router, &c.refusal, r)
-	c.x.Context = ctx
+	c.x.begin(ctx, c.router, &c.refusal, r)
 	c.x.shard = s
 	if h.Length > 0 {
 		c.received.n.Store(0)

@@ -74,7 +74,7 @@ func (x *exchange) Value(key any) any {
 
 func newExchange(r *Router, w http.ResponseWriter, req *http.Request) *exchange {
 	x := new(exchange)
-	x.begin(r, w, req)
+	x.begin(req.Context(), r, w, req)
 	if req.ContentLength != 0 && req.Body != nil {
 		x.body = &countingBody{ReadCloser: req.Body}
 	}
@@ -82,9 +82,9 @@ func newExchange(r *Router, w http.ResponseWriter, req *http.Request) *exchange 
 }
 
 // begin begins the exchange of a request; the caller sets its body.
-func (x *exchange) begin(r *Router, w http.ResponseWriter, req *http.Request) {
+func (x *exchange) begin(ctx context.Context, r *Router, w http.ResponseWriter, req *http.Request) {
 	*x = exchange{
-		ResponseWriter: w, Context: req.Context(), router: r, request: req,
+		ResponseWriter: w, Context: ctx, router: r, request: req,
 		id: guid.Fast(), host: hostOf(req.Host), path: pathOf(req), started: time.Now(),
 	}
 }
