@@ -183,7 +183,7 @@ func writeArchive(ctx context.Context, dir, digest string, w io.Writer) error {
 // version may write others.
 func packKept(ctx context.Context, dir string, m tree.Mark, w io.Writer) error {
 	z := pack.NewStored(w)
-	all := pack.Options{Layer: true, Owner: func(uint32) uint32 { return contract.VcapID }}
+	all := pack.Options{Layer: true, Dot: true, Owner: func(uint32) uint32 { return contract.VcapID }}
 	if err := pack.Tree(ctx, filepath.Join(dir, tree.FS, filepath.FromSlash(m.Dest)), all, z); err != nil {
 		return err
 	}

@@ -19,6 +19,8 @@ type Options struct {
 	// Layer writes the same bytes for the same files, as layers of images need: times are whole seconds, and directories have
 	// none.
 	Layer bool
+	// Dot writes names that begin with "./", as those of Cloud Foundry's droplets.
+	Dot bool
 }
 
 // Subtree is a directory or file of this machine at a place in a tar.

@@ -184,6 +184,9 @@ func (p *packer) header(tree Subtree, file, name string, info fs.FileInfo) (*tar
 	if h.Name = name; info.IsDir() {
 		h.Name += "/"
 	}
+	if p.o.Dot {
+		h.Name = "./" + h.Name
+	}
 	h.Uname, h.Gname = "", ""
 	h.Uid, h.Gid = int(p.o.Owner(uint32(h.Uid))), int(p.o.Owner(uint32(h.Gid)))
 	p.reproduce(h, tree)
