@@ -98,19 +98,25 @@ func (c *call) logs() (open func() (*os.File, error), err error) {
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	return func() (*os.File, error) { return c.packLogs(rows, req.Filters) }, nil
+	return func() (*os.File, error) { return logPacker{c, req.Filters}.pack(rows) }, nil
 }
 
-// packLogs writes the archive to a file without a name.
-func (c *call) packLogs(rows []*cf.BOSHInstance, filters []string) (*os.File, error) {
-	out, err := c.temporary()
+// logPacker writes archives of the logs of instances.
+type logPacker struct {
+	*call
+	filters []string // of names; none: all
+}
+
+// pack writes the archive to a file without a name.
+func (p logPacker) pack(rows []*cf.BOSHInstance) (*os.File, error) {
+	out, err := p.temporary()
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) == 1 {
-		err = c.packInstance(out, rows[0], filters)
+		err = p.packInstance(out, rows[0])
 	} else {
-		err = c.packAll(out, rows, filters)
+		err = p.packAll(out, rows)
 	}
 	if err == nil {
 		_, err = out.Seek(0, io.SeekStart)
@@ -121,8 +127,8 @@ func (c *call) packLogs(rows []*cf.BOSHInstance, filters []string) (*os.File, er
 	return out, nil
 }
 
-func (c *call) temporary() (*os.File, error) {
-	f, err := os.CreateTemp(c.Temp, "logs-")
+func (p logPacker) temporary() (*os.File, error) {
+	f, err := os.CreateTemp(p.Temp, "logs-")
 	if err != nil {
 		return nil, err
 	}
@@ -133,24 +139,24 @@ func (c *call) temporary() (*os.File, error) {
 }
 
 // packAll writes an archive of the archives of instances.
-func (c *call) packAll(out io.Writer, rows []*cf.BOSHInstance, filters []string) error {
+func (p logPacker) packAll(out io.Writer, rows []*cf.BOSHInstance) error {
 	zip := gzip.NewWriter(out)
 	archive := tar.NewWriter(zip)
 	for _, r := range rows {
-		if err := c.addArchive(archive, r, filters); err != nil {
+		if err := p.addArchive(archive, r); err != nil {
 			return err
 		}
 	}
 	return errors.Join(archive.Close(), zip.Close())
 }
 
-func (c *call) addArchive(archive *tar.Writer, r *cf.BOSHInstance, filters []string) (err error) {
-	one, err := c.temporary()
+func (p logPacker) addArchive(archive *tar.Writer, r *cf.BOSHInstance) (err error) {
+	one, err := p.temporary()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, one.Close()) }()
-	if err := c.packInstance(one, r, filters); err != nil {
+	if err := p.packInstance(one, r); err != nil {
 		return err
 	}
 	size, err := one.Seek(0, io.SeekCurrent)
@@ -172,15 +178,15 @@ func (c *call) addArchive(archive *tar.Writer, r *cf.BOSHInstance, filters []str
 // packInstance writes an archive of what the processes of an instance wrote to their
 // standard output and error, as bpm keeps it, and of the files in /var/vcap/sys/log. An
 // instance that never ran has none.
-func (c *call) packInstance(out io.Writer, r *cf.BOSHInstance, filters []string) error {
+func (p logPacker) packInstance(out io.Writer, r *cf.BOSHInstance) error {
 	zip := gzip.NewWriter(out)
 	archive := tar.NewWriter(zip)
-	if err := c.addOutput(archive, r, filters); err != nil {
+	if err := p.addOutput(archive, r); err != nil {
 		return err
 	}
 	name, dir := agent.LogVolume(r.GUID)
-	p := packer{archive: archive, dir: dir, filters: filters, room: maxLogs}
-	err := c.ReadVolume(name, func(root *os.Root) error { return p.pack(c.Request.Context(), root) })
+	files := packer{archive: archive, dir: dir, filters: p.filters, room: maxLogs}
+	err := p.ReadVolume(name, func(root *os.Root) error { return files.pack(p.Request.Context(), root) })
 	if err != nil && !errors.Is(err, volume.ErrNone) {
 		return err
 	}
@@ -189,17 +195,17 @@ func (c *call) packInstance(out io.Writer, r *cf.BOSHInstance, filters []string)
 
 // addOutput adds the lines that the daemon still has of an instance's processes and
 // scripts, as JOB/PROCESS.stdout.log and JOB/PROCESS.stderr.log.
-func (c *call) addOutput(archive *tar.Writer, r *cf.BOSHInstance, filters []string) error {
-	if c.Logs == nil {
+func (p logPacker) addOutput(archive *tar.Writer, r *cf.BOSHInstance) error {
+	if p.Logs == nil {
 		return nil
 	}
 	files := map[string]*bytes.Buffer{}
 	index := strconv.Itoa(r.Index)
-	for _, l := range c.Logs.Read(logcache.Query{SourceID: r.DeploymentGUID}) {
+	for _, l := range p.Logs.Read(logcache.Query{SourceID: r.DeploymentGUID}) {
 		if l.Tags["job"] != r.Group || l.Tags["index"] != index {
 			continue
 		}
-		if name := outputFile(&l); name != "" && chosen(name, filters) {
+		if name := outputFile(&l); name != "" && chosen(name, p.filters) {
 			if files[name] == nil {
 				files[name] = &bytes.Buffer{}
 			}
