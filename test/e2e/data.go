@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -50,7 +49,7 @@ func (d *Daemon) Prepared(services ...string) {
 		return
 	}
 	d.Prepare(services...)
-	file := filepath.Join(commonDir(d.T), "services-"+strconv.Itoa(len(services))+".tar")
+	file := filepath.Join(commonDir(d.T), strings.Join(services, "-")+".tar")
 	d.stack("export", "services", file)
 	prepared.services, prepared.file = services, file
 }

@@ -167,7 +167,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		{nil, "cut off"}, {b[:len(b)-1], "cut off"}, {[]byte("a text, and no backup at all"), "no backup of cupola"},
+		{nil, "cut off"}, {b[:len(b)-1], "cut off"}, {[]byte("a text, and no backup at all"), "not a backup of cupola"},
 		{slices.Concat(b, []byte("more")), ""}, {slices.Concat(b, pack(t, []byte("more"))), "4 bytes behind it"},
 	} {
 		if err := read(t.Context(), bytes.NewReader(c.b), visitor{}); err == nil || !strings.Contains(err.Error(), c.want) {

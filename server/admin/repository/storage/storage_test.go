@@ -121,7 +121,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 		"ftp://host/x":                        `unknown scheme "ftp"`,
 		"sftp://host/x":                       "sftp://USER@HOST",
 		"sftp://u:hunter2@host/x":             "has a password",
-		"sftp://u:hunter2%zz@host/x":          "no address",
+		"sftp://u:hunter2%zz@host/x":          "invalid address",
 		"sftp://u@host/x?keys=/f":             `unknown option "keys"`,
 		"s3://host/":                          "s3://HOST/BUCKET",
 		"s3://host/bucket?secret=hunter2":     `unknown option "secret"`,
