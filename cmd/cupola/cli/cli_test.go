@@ -191,7 +191,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"images list x":                      `prog images list: unexpected argument "x"`,
 		"images rm":                          `prog images remove: missing: --key=FILE <name>`,
 		"images rm x --key " + dir:           `prog images remove: --key: ` + dir + ` is a directory, not a file`,
-		"images rm x --key " + dir + "/none": `prog images remove: --key: stat ` + dir + `/none: no such file or directory`,
+		"images rm x --key " + dir + "/none": `prog images remove: --key: ` + dir + `/none does not exist`,
 	} {
 		_, err := newTest(t, &program{}).Parse(strings.Fields(line))
 		fault, ok := errors.AsType[*Error](err)

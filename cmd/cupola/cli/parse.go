@@ -164,7 +164,7 @@ func (c *Command) takeArgs(args []string) error {
 	for _, a := range c.Args {
 		for len(args) > 0 && (!a.given || a.isList()) {
 			if err := a.set(args[0]); err != nil {
-				return fmt.Errorf("%s: %w", a, err)
+				return fmt.Errorf("<%s>: %w", a.Name, err)
 			}
 			args = args[1:]
 		}
@@ -188,7 +188,7 @@ func (p *Parser) fill(c *Command) error {
 	}
 	for _, a := range c.Args {
 		if err := a.fill(Setting{}); err != nil {
-			return fmt.Errorf("%s: %w", a, err)
+			return fmt.Errorf("<%s>: %w", a.Name, err)
 		}
 	}
 	return nil
@@ -259,7 +259,7 @@ func (c *Command) verify() error {
 	}
 	for _, a := range c.Args {
 		if err := a.check(); err != nil {
-			return fmt.Errorf("%s: %w", a, err)
+			return fmt.Errorf("<%s>: %w", a.Name, err)
 		}
 	}
 	for _, above := range c.line() {

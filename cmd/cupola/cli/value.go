@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -232,6 +233,8 @@ func (v *Value) path(text string) (string, error) {
 	}
 	info, err := os.Stat(path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%s does not exist", path)
 	case err != nil:
 		return "", err
 	case info.IsDir() && v.pathType == "existingfile":
