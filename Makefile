@@ -262,8 +262,8 @@ test-cgroup2: build ## run the e2e and root tests on cgroup v2, in a virtual mac
 	$(SUDO) env RUN='$(RUN)' test/systemd/cgroup2 $(SYSTEMD_CACHE) $(foreach pkg,$(CGROUP2),$(pkg)/$(notdir $(pkg)).test)
 
 .PHONY: lint
-lint: web-check ## vet and lint
-	@.ci/lint ./...
+lint: web-check ## vet and lint; with BASE=COMMIT, what changed since then
+	$(if $(BASE),$(call of,changed,.ci/lint),@.ci/lint ./...)
 
 .PHONY: web
 web: ## make web/dist of web/src and web/vendor
