@@ -54,6 +54,14 @@ func (a *directAnswer) gone() bool {
 	return a.watch.stop()
 }
 
+// heed ends reads from the endpoint again if the client had gone before the answer began, which
+// has lifted their deadline.
+func (a *directAnswer) heed() {
+	if a.watch != nil && a.watch.gone.Load() {
+		_ = a.link.tcp.SetReadDeadline(time.Now()) // fails if it is closed, as reads do then
+	}
+}
+
 // forward sends the answer to the client. It reports whether the connection can
 // have another request.
 func (a *directAnswer) forward() bool {
@@ -65,6 +73,7 @@ func (a *directAnswer) forward() bool {
 		}
 	}()
 	status, length, h := a.answered()
+	a.heed()
 	if status == http.StatusSwitchingProtocols {
 		a.x.answered(status, 0, h)
 		a.refusal.header = h // as below
