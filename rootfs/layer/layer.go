@@ -21,6 +21,7 @@ import (
 	"cupola/rootfs/tree"
 	"cupola/rootfs/unpack"
 	"cupola/runtime/contract"
+	"cupola/runtime/durable"
 	"cupola/runtime/fault"
 	"cupola/runtime/users"
 )
@@ -66,8 +67,8 @@ type Cache struct {
 	store   *store.Store
 	opened  time.Time
 	bg      sync.WaitGroup
-	proofs  proofs
-	keeping sync.Mutex // held while a kept layer gets its name
+	proofs  durable.Proofs[struct{}] // a kept layer is never written again
+	keeping sync.Mutex               // held while a kept layer gets its name
 
 	mu      sync.Mutex
 	flights map[string]*flight   // layers being unpacked, by key
@@ -320,7 +321,7 @@ func (s *Cache) remove(ctx context.Context, goes func(key string) bool) error {
 				return err
 			}
 			digest, _, _ := strings.Cut(key, "-")
-			s.proofs.forget(digest)
+			s.proofs.Forget(digest)
 		}
 		return nil
 	})

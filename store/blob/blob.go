@@ -30,7 +30,7 @@ type Store struct {
 
 	dir    string
 	opened time.Time
-	sound  sound
+	sound  durable.Proofs[identity]
 
 	mu   sync.Mutex           // held while a name is given or taken away
 	kept map[string]time.Time // when blobs were kept, by digest; of those of the last grace
@@ -334,7 +334,7 @@ func (s *Store) removeOld(p string, grace time.Duration, before time.Time) (bool
 	if err := os.Remove(p); err != nil {
 		return false, err
 	}
-	s.sound.forget(filepath.Base(p))
+	s.sound.Forget(filepath.Base(p))
 	return true, nil
 }
 

@@ -70,15 +70,17 @@ func TestABlobIsReadAgainAfterAnHour(t *testing.T) {
 		}
 		defer f.Close()
 		// What a file's times do not tell.
-		if s.sound.of(b.Digest).file, err = identityOf(f); err != nil {
+		id, err := identityOf(f)
+		if err != nil {
 			t.Fatal(err)
 		}
+		s.sound.Found(b.Digest, id)
 		if _, err := s.Path(b.Digest); err != nil {
 			t.Errorf("at once: %v; want it trusted", err)
 		}
-		time.Sleep(trustTime)
+		time.Sleep(durable.TrustTime)
 		if _, err := s.Path(b.Digest); !errors.Is(err, durable.ErrDamaged) {
-			t.Errorf("after %v: %v; want ErrDamaged", trustTime, err)
+			t.Errorf("after %v: %v; want ErrDamaged", durable.TrustTime, err)
 		}
 	})
 }
@@ -92,7 +94,7 @@ func BenchmarkOpen(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, before := range map[string]func(){"first": func() { s.sound.forget(kept.Digest) }, "again": func() {}} {
+	for name, before := range map[string]func(){"first": func() { s.sound.Forget(kept.Digest) }, "again": func() {}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				before()
