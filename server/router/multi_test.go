@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -112,36 +111,6 @@ func (c *multiClient) answer(id uint32) (string, error) {
 // errGoAway is met when the server ends the connection. net/http does at trailers of a stream that it
 // has reset, though they were on their way.
 var errGoAway = errors.New("GOAWAY")
-
-// newMultiSide is one of two ways for HTTP/2.
-func newMultiSide(t *testing.T, ours, distrust bool) *side {
-	t.Helper()
-	s := &side{site: &site{}, app: newRecorder(t)}
-	c := Config{Log: slog.New(slog.DiscardHandler), DistrustForwarded: distrust, AccessLog: func(e AccessEntry) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.log = append(s.log, e.AppGUID+" "+string(e.Line))
-	}}
-	s.Router = New(c)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.addr = l.Addr().String()
-	guarded := Guard(l, nil, s.config.Gate)
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.netHTTP.Add(1)
-		s.ServeHTTP(w, r)
-	})
-	if ours {
-		guarded = s.Ahead(guarded, Direct{Handler: handler})
-	}
-	server := NewServer(handler, c.Log, Timeouts{})
-	go server.Serve(guarded)
-	t.Cleanup(func() { server.Close() })
-	s.Set(Table{Routes: []Route{route("app.test", endpointOf(s.app.Addr().String(), "one", 0)), route("*.wild.test", endpointOf(s.app.Addr().String(), "one", 0)), route("empty.test")}})
-	return s
-}
 
 // multi makes a request of HTTP/2. What the two ways refuse in other words is left to the tests of
 // package h2.
@@ -265,7 +234,7 @@ func TestHTTP2IsTheSame(t *testing.T) {
 		t.Run(fmt.Sprint(w), func(t *testing.T) {
 			t.Parallel()
 			g := generator{rand.New(rand.NewPCG(uint64(w), 2))}
-			ours, other := newMultiSide(t, true, w%2 == 0), newMultiSide(t, false, w%2 == 0)
+			ours, other := newSide(t, true, true, w%2 == 0), newSide(t, true, false, w%2 == 0)
 			bad := 0
 			for n := range conversations / workers {
 				var requests []multiRequest
