@@ -179,7 +179,7 @@ func writeArchive(ctx context.Context, dir, digest string, w io.Writer) error {
 	return nil
 }
 
-// packKept writes the same bytes as long as the files are the same, whoever owns them. Their digest stands in rows: no later
+// packKept writes the same bytes for the same files, whatever their owner. Their digest stands in rows: no later
 // version may write others.
 func packKept(ctx context.Context, dir string, m tree.Mark, w io.Writer) error {
 	z := pack.NewStored(w)
