@@ -8,6 +8,8 @@ FUZZTIME   ?= 10s
 # compile; without what debuggers read, which is linked into nothing.
 export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false
 export CGO_ENABLED := 1
+# Without what gcc adds for debuggers: the linter, which has other flags, then compiles to the same bytes, and takes what is compiled.
+export CGO_CFLAGS  := -O2
 # Tests are vetted by lint.
 TEST       := go test $(TAGS) -vet=off -ldflags "-s -w"
 # The race detector waits for other goroutines at the end of each test program, by default for a second.
@@ -117,7 +119,7 @@ test: ## run all that CI runs
 	@.ci/deps test
 	$(MAKE) build
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
-	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e again:once-data again:once-web again:once-kube again:once-toolchains' 'nice:lint again:e2e-parts nice:again:test-unit again:test-root again:once-bosh again:once-backup whole:once-systemd' || failed=1; \
+	@failed=0; MAKE='$(MAKE)' .ci/stages 'again:e2e nice:again:test-unit-plain again:test-root again:once-data again:once-web again:once-kube again:once-toolchains' 'nice:lint again:e2e-parts nice:again:test-unit-raced again:once-bosh again:once-backup whole:once-systemd' || failed=1; \
 	  ! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . || { echo 'the tests leaked these'; failed=1; }; \
 	  exit $$failed
 
@@ -157,9 +159,14 @@ test-all: ## run every test there is, for hours: nightly
 	$(MAKE) ALWAYS=1 test test-race chaos test-newcomer test-cgroup2
 
 .PHONY: test-unit
-test-unit: $(HELPERS) ## run the tests that need no root, with the race detector where it is cheap
+test-unit: test-unit-raced test-unit-plain ## run the tests that need no root, with the race detector where it is cheap
+
+.PHONY: test-unit-raced test-unit-plain
+test-unit-raced: $(HELPERS)
 	$(call of,race,$(RACE) -short -timeout 20m)
 	$(call of,long,$(TEST) -run "$$(.ci/packages long-tests)")
+
+test-unit-plain: $(HELPERS)
 	$(call of,plain,$(TEST))
 	cd server/bbs/bbspb/generate && $(TEST) . # a separate module
 

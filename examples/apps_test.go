@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -48,7 +49,7 @@ func buildGo(t *testing.T) string {
 	binary := filepath.Join(t.TempDir(), "hello-go")
 	build := exec.Command("go", "build", "-o", binary, ".")
 	build.Dir = "go"
-	build.Env = append(build.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}

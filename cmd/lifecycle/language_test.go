@@ -60,7 +60,6 @@ func useGoCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GOCACHE", strings.TrimSpace(string(out)))
-	t.Setenv("GOFLAGS", "")
 	t.Setenv("GOPROXY", "off")
 }
 
