@@ -23,6 +23,7 @@ type Daemon struct {
 	Dir    string // its data directory
 	Port   string // of its HTTP listener, on the loopback
 	Ready  time.Duration
+	flags  []string
 	cmd    *exec.Cmd
 }
 
@@ -47,22 +48,34 @@ func Start(binary string, flags ...string) (*Daemon, error) {
 	if err := os.Chmod(dir, 0o711); err != nil { // containers reach their roots through it
 		return nil, err
 	}
-	d := &Daemon{Binary: binary, Dir: dir}
-	flags = append([]string{"serve", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "off", "--admin-password", Password}, flags...)
+	d := &Daemon{Binary: binary, Dir: dir, flags: flags}
+	if err := d.serve("0"); err != nil {
+		if d.cmd.Process == nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		return nil, errors.Join(err, d.Stop())
+	}
+	return d, nil
+}
+
+// serve runs the daemon until it listens on a port of the loopback; "0" is any.
+func (d *Daemon) serve(port string) error {
+	flags := append([]string{"serve", "--data-dir", d.Dir, "--http", "127.0.0.1:" + port, "--https", "off", "--admin-password", Password}, d.flags...)
 	// Not CommandContext: however this ends, Stop takes the daemon down in order.
-	d.cmd = exec.Command(binary, flags...) //nolint:noctx
+	d.cmd = exec.Command(d.Binary, flags...) //nolint:noctx
 	d.cmd.Stderr = os.Stderr
 	// The terminal's Ctrl-C is not for it, and it does not outlive a benchmark
 	// that is killed.
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	begin := time.Now()
 	if err := d.cmd.Start(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return err
 	}
+	d.Port = ""
 	lines := bufio.NewScanner(out)
 	for d.Port == "" && lines.Scan() {
 		if m := apiLine.FindStringSubmatch(lines.Text()); m != nil {
@@ -74,9 +87,17 @@ func Start(binary string, flags ...string) (*Daemon, error) {
 		}
 	}()
 	if d.Port == "" {
-		return nil, errors.Join(errors.New("the daemon did not start"), d.Stop())
+		return errors.New("the daemon did not start")
 	}
-	return d, nil
+	return nil
+}
+
+// Restart ends the daemon and starts it again, on the same port. Its containers run on.
+func (d *Daemon) Restart() error {
+	if err := errors.Join(d.cmd.Process.Signal(syscall.SIGTERM), d.cmd.Wait()); err != nil {
+		return err
+	}
+	return d.serve(d.Port)
 }
 
 // PID is the daemon's process.

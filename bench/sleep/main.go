@@ -1,5 +1,6 @@
 // Command sleep measures apps that sleep: what they and the daemon hold, and how long the
-// first request takes, while they are frozen and while they have no instances.
+// first request takes, while they are frozen and while they have no instances. The last
+// rows are after a restart: what the apps cost, without what their start has left.
 package main
 
 import (
@@ -24,7 +25,7 @@ func main() {
 	count := flag.Int("apps", 100, "how many apps sleep")
 	wakes := flag.Int("wakes", 40, "how many of them are woken")
 	flag.Parse()
-	report.Main(10*time.Minute, func(ctx context.Context) error { return measure(ctx, *binary, *app, *count, min(*wakes, *count)) })
+	report.Main(20*time.Minute, func(ctx context.Context) error { return measure(ctx, *binary, *app, *count, min(*wakes, *count)) })
 }
 
 // bed is the apps of a daemon, with the tables of what was measured.
@@ -38,6 +39,11 @@ type bed struct {
 func measure(ctx context.Context, binary, app string, count, wakes int) error {
 	cells := fmt.Sprintf("[{name: a, memory: 64G, disk: 256G, containers: %d}]", count+10)
 	return daemon.Run(binary, func(d *daemon.Daemon) error {
+		b := &bed{Daemon: d, wakes: wakes, memory: report.NewTable("apps", "container, kB each", "daemon's RSS, MB", "of it anonymous", "CPU, % of a core"),
+			waits: report.NewTable("first request", "median, ms", "p95", "longest")}
+		if err := b.restarted(ctx, "none, after a restart"); err != nil {
+			return err
+		}
 		f, err := daemon.NewFleet(ctx, d, app)
 		if err != nil {
 			return err
@@ -45,8 +51,7 @@ func measure(ctx context.Context, binary, app string, count, wakes int) error {
 		if err := errors.Join(f.Grow(ctx, count), f.Route(ctx)); err != nil {
 			return err
 		}
-		b := &bed{d, f, count, wakes, report.NewTable("apps", "container, kB each", "daemon's RSS, MB", "of it anonymous", "CPU, % of a core"),
-			report.NewTable("first request", "median, ms", "p95", "longest")}
+		b.Fleet, b.count = f, count
 		return b.measure(ctx)
 	}, "--cells", cells)
 }
@@ -77,11 +82,22 @@ func (b *bed) measure(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := errors.Join(b.Await(ctx, "SLEEPING"), b.restarted(ctx, "without instances, after a restart")); err != nil {
+		return err
+	}
 	fmt.Printf("%d static apps of 16 MB:\n\n", b.count)
 	b.memory.Print(os.Stdout)
 	fmt.Printf("\nThe first request of a new connection, to %d of them one after the other:\n\n", b.wakes)
 	b.waits.Print(os.Stdout)
 	return nil
+}
+
+// restarted looks at the daemon some time after a restart, when it has returned what the start took.
+func (b *bed) restarted(ctx context.Context, name string) error {
+	if err := b.Restart(); err != nil {
+		return err
+	}
+	return b.look(ctx, name, 80*time.Second)
 }
 
 // quiet is how long the daemon is watched.
@@ -107,11 +123,15 @@ func (b *bed) look(ctx context.Context, name string, after time.Duration) error 
 	if err != nil {
 		return err
 	}
-	sum, err := b.MemoryBytes(ctx)
-	if err != nil {
-		return err
+	each := "–"
+	if b.count > 0 {
+		sum, err := b.MemoryBytes(ctx)
+		if err != nil {
+			return err
+		}
+		each = strconv.FormatInt(sum/int64(b.count)/1000, 10)
 	}
-	b.memory.Add(name, strconv.FormatInt(sum/int64(b.count)/1000, 10), report.Figure(float64(held[0])/1024, 1), report.Figure(float64(held[1])/1024, 1), report.Figure(100*(used-before).Seconds()/quiet.Seconds(), 1))
+	b.memory.Add(name, each, report.Figure(float64(held[0])/1024, 1), report.Figure(float64(held[1])/1024, 1), report.Figure(100*(used-before).Seconds()/quiet.Seconds(), 1))
 	return nil
 }
 
