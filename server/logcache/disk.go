@@ -447,11 +447,11 @@ func (d *disk) load() ([]found, error) {
 	if err != nil {
 		return nil, err
 	}
-	bySource := map[string]*found{}
+	bySource, shared := map[string]*found{}, newSharer()
 	for _, suffix := range []string{olderSuffix, newerSuffix} {
 		for _, entry := range entries {
 			if strings.HasSuffix(entry.Name(), suffix) {
-				d.loadFile(entry, suffix, bySource)
+				d.loadFile(entry, suffix, shared, bySource)
 			}
 		}
 	}
@@ -465,7 +465,7 @@ func (d *disk) load() ([]found, error) {
 	return all, nil
 }
 
-func (d *disk) loadFile(entry os.DirEntry, suffix string, all map[string]*found) {
+func (d *disk) loadFile(entry os.DirEntry, suffix string, shared *sharer, all map[string]*found) {
 	path := filepath.Join(d.dir, entry.Name())
 	info, err := entry.Info()
 	if err != nil || !info.Mode().IsRegular() {
@@ -491,6 +491,9 @@ func (d *disk) loadFile(entry os.DirEntry, suffix string, all map[string]*found)
 	if f == nil {
 		f = &found{source: s.source}
 		all[s.source] = f
+	}
+	for i := range s.lines {
+		shared.share(&s.lines[i])
 	}
 	f.lines, f.newest = append(f.lines, s.lines...), info.ModTime()
 	if suffix != newerSuffix {

@@ -2,11 +2,13 @@ package logcache
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -328,5 +330,37 @@ func TestPanicOfTheDiskUnlocks(t *testing.T) {
 	c.Append(line)
 	if got := len(c.Read(Query{SourceID: "a"})); got != 2 {
 		t.Errorf("%d lines of 2 are there", got)
+	}
+}
+
+// TestReadEnvelopesShareTags: a daemon that has read what its predecessor kept holds tags once, not once for each envelope.
+func TestReadEnvelopesShareTags(t *testing.T) {
+	dir := t.TempDir()
+	saved := filepath.Join(dir, "saved")
+	c := New(Config{Dir: filepath.Join(dir, "lines"), Log: slog.New(slog.DiscardHandler)})
+	for n := range 4 {
+		tags := map[string]string{"source_type": "APP/PROC/WEB", "instance": fmt.Sprint(n % 2)}
+		c.Append(Envelope{SourceID: "a", InstanceID: "0", Timestamp: time.Unix(int64(n), 0), Tags: tags, Payload: []byte("line")})
+		c.Append(Envelope{SourceID: "a", InstanceID: "0", Timestamp: time.Unix(int64(n), 0), Tags: tags, Kind: Gauge, Metrics: []Metric{{Name: "cpu", Value: float64(n)}}})
+	}
+	want := append(c.Read(Query{SourceID: "a"}), c.Read(Query{SourceID: "a", Kinds: []Kind{Gauge}})...)
+	if err := errors.Join(c.Save(saved), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	next := New(Config{Dir: filepath.Join(dir, "lines"), Log: slog.New(slog.DiscardHandler)})
+	defer next.Close()
+	next.Load(saved, slog.New(slog.DiscardHandler))
+	lines, gauges := next.Read(Query{SourceID: "a"}), next.Read(Query{SourceID: "a", Kinds: []Kind{Gauge}})
+	if diff := cmp.Diff(want, append(slices.Clone(lines), gauges...)); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+	for _, all := range [][]Envelope{lines, gauges} {
+		maps := map[uintptr]bool{}
+		for _, e := range all {
+			maps[reflect.ValueOf(e.Tags).Pointer()] = true
+		}
+		if len(maps) != 2 {
+			t.Errorf("%d envelopes have %d maps of tags; want 2, one for each content", len(all), len(maps))
+		}
 	}
 }

@@ -127,6 +127,7 @@ func decode(r io.Reader) ([]Envelope, error) {
 		return nil, fmt.Errorf("got format %q version %d", header.Format, header.Version)
 	}
 	var all []Envelope
+	shared := newSharer()
 	for range header.Count {
 		var e Envelope
 		if err := dec.Decode(&e); err != nil {
@@ -135,6 +136,7 @@ func decode(r io.Reader) ([]Envelope, error) {
 		if e.SourceID == "" || !slices.Contains(kinds, e.Kind) {
 			return nil, errors.New("got an envelope without a source or of no kind")
 		}
+		shared.share(&e)
 		all = append(all, e)
 	}
 	return all, nil
