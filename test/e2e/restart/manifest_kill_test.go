@@ -160,7 +160,7 @@ func TestKilledInAManifest(t *testing.T) {
 	if env.Var["N"] != "499" {
 		t.Errorf("the last app has the environment %v", env.Var)
 	}
-	after.check(t, apps, 20)
+	after.check(t, apps, 5)
 	job = deletes(d, "/v3/spaces/"+d.First("/v3/spaces?names=dev"))
 	last := writesMeanwhile(d, "last-", job)
 	if state := jobState(d, job); state != "COMPLETE" || count(d, "/v3/apps?per_page=1") != 0 {
