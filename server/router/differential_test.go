@@ -452,7 +452,7 @@ func TestBothWaysAreTheSame(t *testing.T) {
 	const workers = 4
 	conversations := 12_000
 	if testing.Short() {
-		conversations = 1_200
+		conversations = 400
 	}
 	for w := range workers {
 		t.Run(fmt.Sprint(w), func(t *testing.T) {

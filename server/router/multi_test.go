@@ -228,7 +228,7 @@ func TestHTTP2IsTheSame(t *testing.T) {
 	const workers = 4
 	conversations := 6_000 // of 2 requests in the mean
 	if testing.Short() {
-		conversations = 600
+		conversations = 200
 	}
 	for w := range workers {
 		t.Run(fmt.Sprint(w), func(t *testing.T) {
