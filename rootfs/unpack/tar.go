@@ -61,7 +61,7 @@ func (w *walk) header(ctx context.Context, hdr *tar.Header, r io.Reader) error {
 		return err
 	}
 	info := hdr.FileInfo().Mode()
-	e := entry{name: name, mode: info &^ fs.ModeType, uid: hdr.Uid, gid: hdr.Gid, mtime: sane(hdr.ModTime)}
+	e := entry{name: name, mode: info &^ fs.ModeType, uid: hdr.Uid, gid: hdr.Gid, mtime: sane(hdr.ModTime), size: hdr.Size}
 	if w.o.Image {
 		e.xattrs = xattrsOf(hdr)
 	}

@@ -28,7 +28,8 @@ type target struct {
 	mine    pathSet        // of an image's layer: what an opaque mark must leave
 	// bare are directories where nothing of lower layers is left. What comes later is this layer's, also where a new
 	// directory has the number of a removed one. A layer of many marks would else walk its tree for each (CVE-2026-95838).
-	bare inodes
+	bare  inodes
+	parts []byte // of an entry and its twin
 }
 
 func newTarget(dir *os.File, o Options) *target {
@@ -215,6 +216,14 @@ func (t *target) file(e entry, r io.Reader, buf []byte) error {
 	dirfd, base, err := t.parent(e.name)
 	if err != nil {
 		return err
+	}
+	if twin, ok := t.twin(e); ok {
+		if f, err := os.Open(twin.path); err == nil { // without it, the file is written
+			defer f.Close()
+			if r, err = t.share(dirfd, base, e, twin, f, r); r == nil || err != nil {
+				return err
+			}
+		}
 	}
 	var fd int
 	err = t.create(dirfd, base, func() (err error) {

@@ -27,7 +27,9 @@ type Options struct {
 	// Verbatim has no names that are marks: files of an Image called like whiteouts are files. It is for what pack.Tree wrote.
 	Verbatim bool
 	// Plain, when set, is written the tar as it is without compression, to the last byte.
-	Plain  io.Writer
+	Plain io.Writer
+	// Twins are files that the archive may have copies of; nil: none.
+	Twins  *Twins
 	Limits Limits
 	// Progress, when set, is called with the growing number of archive bytes read.
 	Progress func(done int64)

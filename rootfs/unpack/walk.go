@@ -16,6 +16,7 @@ type entry struct {
 	mode     fs.FileMode // permission and set-id bits
 	uid, gid int
 	mtime    time.Time
+	size     int64             // of a file, as the archive says
 	xattrs   map[string]string // of an image's file or directory
 }
 

@@ -41,7 +41,7 @@ func (w *walk) zipEntry(ctx context.Context, zf *zip.File) error {
 		return err
 	}
 	info := zf.Mode()
-	e := entry{name: name, mode: zipMode(info), mtime: sane(zf.Modified)}
+	e := entry{name: name, mode: zipMode(info), mtime: sane(zf.Modified), size: int64(zf.UncompressedSize64)}
 	kind := info.Type()
 	if kind != 0 && kind != fs.ModeSymlink {
 		return w.add(e, kind, "", nil)
