@@ -24,7 +24,14 @@ type Unused struct {
 // several names counts once. What is mounted below them counts nothing, nor what
 // disappears meanwhile.
 func DiskBytes(ctx context.Context, paths ...string) (sum int64, err error) {
-	seen := map[[2]uint64]bool{}
+	return Meter{}.DiskBytes(ctx, paths...)
+}
+
+// Meter has the files that were measured, by device and inode.
+type Meter map[[2]uint64]bool
+
+// DiskBytes is DiskBytes without what the Meter has measured.
+func (m Meter) DiskBytes(ctx context.Context, paths ...string) (sum int64, err error) {
 	for _, path := range paths {
 		mount, known := mountID(path)
 		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
@@ -43,8 +50,8 @@ func DiskBytes(ctx context.Context, paths ...string) (sum int64, err error) {
 			if err != nil {
 				return nil //nolint:nilerr // it has just been deleted
 			}
-			if n, file := allocated(info); !seen[file] {
-				seen[file] = true
+			if n, file := allocated(info); !m[file] {
+				m[file] = true
 				sum += n
 			}
 			return nil

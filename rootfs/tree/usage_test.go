@@ -35,6 +35,22 @@ func TestDiskBytes(t *testing.T) {
 	}
 }
 
+// TestAMeterCountsAFileOnce measures two directories that have a file in common.
+func TestAMeterCountsAFileOnce(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	if err := errors.Join(os.Mkdir(a, 0o700), os.Mkdir(b, 0o700), os.WriteFile(filepath.Join(a, "file"), make([]byte, 100_000), 0o600), os.Link(filepath.Join(a, "file"), filepath.Join(b, "file"))); err != nil {
+		t.Fatal(err)
+	}
+	meter := Meter{}
+	first, err := meter.DiskBytes(t.Context(), a)
+	second, serr := meter.DiskBytes(t.Context(), b)
+	both, berr := DiskBytes(t.Context(), a, b)
+	if err := errors.Join(err, serr, berr); err != nil || first < 100_000 || second >= 100_000 || first+second != both {
+		t.Errorf("got %d and %d bytes, %v; want %d, the file once", first, second, err, both)
+	}
+}
+
 func TestList(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Now().Add(-time.Hour).Truncate(time.Second)
