@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("ROOTFS_PULL_DIR"); dir != "" {
 		pullForever(dir, os.Getenv("ROOTFS_PULL_REF"), os.Getenv("ROOTFS_PULL_CERT"))
 	}
+	if dir := os.Getenv("ROOTFS_KEEP_DIR"); dir != "" {
+		keepForever(dir, os.Getenv("ROOTFS_KEEP_APPS"))
+	}
 	os.Exit(m.Run())
 }
 

@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"cupola/rootfs/layer"
 	"cupola/test/powercut"
 )
 
-// TestPowerCutsLoseNoKeptLayer keeps layers on a recorded disk, cuts the power at random moments, and wants each layer whole
-// that was kept before.
+// TestPowerCutsLoseNoKeptLayer keeps packages, and droplets that share files with them, on a recorded disk, cuts the power at
+// random moments, and wants each whole that was kept before.
 func TestPowerCutsLoseNoKeptLayer(t *testing.T) {
 	needRoot(t)
 	top := t.TempDir()
@@ -22,7 +21,7 @@ func TestPowerCutsLoseNoKeptLayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := map[int]layer.Layer{} // by the moment
+	kept := map[int]string{} // digests by the moment
 	func() {
 		defer func() {
 			if err := disk.Close(); err != nil {
@@ -34,12 +33,18 @@ func TestPowerCutsLoseNoKeptLayer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range 8 {
-			var app []file
+			var bits, app []file
 			for m := range 30 {
-				app = append(app, file{fmt.Sprintf("./app/dir%d/file%d", m%3, m), fmt.Sprint(n, m), 0o644})
+				bits = append(bits, file{fmt.Sprintf("dir%d/file%d", m%3, m), fmt.Sprint(n, m), 0o644})
+				app = append(app, file{"./app/" + bits[m].name, bits[m].content, 0o644})
 			}
-			l := keepDroplet(t, s, app...)
-			kept[disk.Now()] = l
+			digest := keepPackage(t, s, bits...)
+			kept[disk.Now()] = digest
+			l := keepLike(t, s, digest, append(app, file{"./app/made", fmt.Sprint(n), 0o644})...)
+			if a, b := packageFile(t, s, digest, "dir0/file0"), keptFile(t, s, l, "app/dir0/file0"); !sameFile(t, a, b) {
+				t.Fatal("the droplet has other files than the package")
+			}
+			kept[disk.Now()] = l.Digest
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -63,15 +68,15 @@ func TestPowerCutsLoseNoKeptLayer(t *testing.T) {
 }
 
 // readKept opens the store that a cut left, and reads what was kept before that.
-func readKept(t *testing.T, dir string, kept map[int]layer.Layer, cut int) (err error) {
+func readKept(t *testing.T, dir string, kept map[int]string, cut int) (err error) {
 	s, err := New(Config{Dir: filepath.Join(dir, "store"), Unmounted: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	for moment, l := range kept {
+	for moment, digest := range kept {
 		if moment <= cut {
-			err = errors.Join(err, s.Layers.WriteArchive(t.Context(), l.Digest, io.Discard))
+			err = errors.Join(err, s.Layers.WriteArchive(t.Context(), digest, io.Discard))
 		}
 	}
 	return err

@@ -34,6 +34,11 @@ func keepDroplet(t *testing.T, s *Store, files ...file) layer.Layer {
 
 func tryKeep(t *testing.T, s *Store, files ...file) (layer.Layer, error) {
 	t.Helper()
+	return tryKeepLike(t, s, nil, files...)
+}
+
+func tryKeepLike(t *testing.T, s *Store, like []string, files ...file) (layer.Layer, error) {
+	t.Helper()
 	name, _ := writeTgz(t, files...)
 	f, err := os.Open(name)
 	if err != nil {
@@ -41,7 +46,7 @@ func tryKeep(t *testing.T, s *Store, files ...file) (layer.Layer, error) {
 	}
 	defer f.Close()
 	l := layer.Layer{Dest: contract.Home, UID: contract.VcapID, GID: contract.VcapID}
-	l.Digest, _, err = s.Layers.Keep(t.Context(), f, l)
+	l.Digest, _, err = s.Layers.Keep(t.Context(), f, l, like...)
 	return l, err
 }
 

@@ -208,7 +208,7 @@ func (s *Cache) fillLayer(ctx context.Context, l Layer, tmp string) (tree.Mark, 
 	}
 	sum := make(chan error, 1)
 	fault.Go("rootfs", func() { sum <- fault.Guard("rootfs", func() error { return unpack.Verify(ctx, archive, l.Digest) }) })
-	stats, err := s.unpackAt(ctx, archive, filepath.Join(tmp, tree.FS), l)
+	stats, err := s.unpackAt(ctx, archive, filepath.Join(tmp, tree.FS), l, nil)
 	if err := errors.Join(err, <-sum); err != nil {
 		return tree.Mark{}, err
 	}
@@ -233,7 +233,7 @@ func openArchive(ctx context.Context, l Layer, tmp string) (*os.File, error) {
 }
 
 // unpackAt makes the directories down to the layer's place in the new tree root and unpacks f there.
-func (s *Cache) unpackAt(ctx context.Context, f *io.SectionReader, root string, l Layer) (unpack.Stats, error) {
+func (s *Cache) unpackAt(ctx context.Context, f *io.SectionReader, root string, l Layer, twins *unpack.Twins) (unpack.Stats, error) {
 	if err := tree.Write(root, layerDirs(l), s.store.IDs); err != nil {
 		return unpack.Stats{}, err
 	}
@@ -242,7 +242,7 @@ func (s *Cache) unpackAt(ctx context.Context, f *io.SectionReader, root string, 
 		return unpack.Stats{}, err
 	}
 	defer dir.Close()
-	return unpack.Into(ctx, dir, f, unpack.Options{Owner: tree.OwnedBy(s.store.IDs, tree.Owner{UID: l.UID, GID: l.GID}), Limits: s.store.Limits})
+	return unpack.Into(ctx, dir, f, unpack.Options{Owner: tree.OwnedBy(s.store.IDs, tree.Owner{UID: l.UID, GID: l.GID}), Twins: twins, Limits: s.store.Limits})
 }
 
 // layerDirs are the directories from / down to a layer's place. In an overlay they cover the stack's own, so those that

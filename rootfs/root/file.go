@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -17,9 +18,9 @@ import (
 // ErrNotMounted is returned for containers whose root is not mounted in this process's mount namespace.
 var ErrNotMounted = errors.New("root is not mounted")
 
-// Extract unpacks a zip or tar (plain, gzip, zstd, xz) into the directory dest of a mounted root, making dest when it is
-// missing; all of it belongs to o. Links in the root are followed as the container would, never out of it. An archive
-// that is at fault gives an *unpack.EntryError; then a part of it stays.
+// Extract unpacks a zip or tar (plain, gzip, zstd, xz), or copies a kept layer, into the directory dest of a mounted root, making
+// dest when it is missing; all of it belongs to o. Links in the root are followed as the container would, never out of it. An
+// archive that is at fault gives an *unpack.EntryError; then a part of it stays.
 func (s *Roots) Extract(ctx context.Context, id, archive, dest string, o tree.Owner) error {
 	return s.extract(ctx, id, archive, dest, o, unpack.Options{})
 }
@@ -40,21 +41,28 @@ func (s *Roots) extract(ctx context.Context, id, archive, dest string, o tree.Ow
 		return err
 	}
 	defer f.Close()
-	section, err := unpack.Section(f)
-	if err != nil {
-		return err
-	}
 	dir, err := tree.OpenDirs(root, dest, &o, ids)
 	if err != nil {
 		return fmt.Errorf("make %s: %w", dest, err)
 	}
 	defer dir.Close()
 	options.Owner, options.Limits = tree.OwnedBy(ids, o), s.store.Limits
-	_, err = unpack.Into(ctx, dir, section, options)
-	if err != nil {
+	if err := s.unpackInto(ctx, dir, f, options); err != nil {
 		return fmt.Errorf("extract into %s: %w", dest, err)
 	}
 	return nil
+}
+
+func (s *Roots) unpackInto(ctx context.Context, dir, archive *os.File, o unpack.Options) error {
+	info, err := archive.Stat()
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return s.layers.Copy(ctx, archive.Name(), dir, o)
+	}
+	_, err = unpack.Into(ctx, dir, io.NewSectionReader(archive, 0, info.Size()), o)
+	return err
 }
 
 // WriteFile puts a file into a mounted root in one step, replacing what has its name (a link itself, not what it points

@@ -21,7 +21,9 @@ type Mark struct {
 	Entries int
 	Boot    string // the boot it was written in
 	Synced  bool
-	Kept    bool `json:",omitempty"` // the archive is nowhere else
+	Kept    bool  `json:",omitempty"` // the archive is nowhere else
+	Zip     bool  `json:",omitempty"` // the archive of a kept tree is a zip, otherwise a tar
+	Size    int64 `json:",omitempty"` // of the archive of a kept tree; 0: not known
 
 	Traits // of an image's whole tree, in its topmost layer
 }

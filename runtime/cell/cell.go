@@ -47,8 +47,8 @@ type Config struct {
 	Blob func(digest string) (path string, err error)
 	// Layer returns the archive of a layer of an image (sha256, hex); nil: there are none.
 	Layer func(digest string) (path string, err error)
-	// Keep stores an output of a task. The caller closes f.
-	Keep func(ctx context.Context, name string, f *os.File) (lrp.Blob, error)
+	// Keep stores an output of a task, which may have files of the archive like. The caller closes f.
+	Keep func(ctx context.Context, name string, f *os.File, like string) (lrp.Blob, error)
 	// Logs receives lines; Events receives events, those of one container in
 	// order. Both are called from several goroutines. When Events returns from
 	// an EventExited the cell forgets the container: after a kill before that,

@@ -72,7 +72,7 @@ func (m *machine) blob(digest string) (string, error) {
 	return path, os.WriteFile(path, []byte(digest), 0o600)
 }
 
-func keepFake(_ context.Context, name string, f *os.File) (lrp.Blob, error) {
+func keepFake(_ context.Context, name string, f *os.File, _ string) (lrp.Blob, error) {
 	content, err := io.ReadAll(f)
 	return lrp.Blob{Name: name, Digest: string(content), Size: int64(len(content))}, err
 }

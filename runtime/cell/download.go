@@ -10,6 +10,7 @@ import (
 
 	"cupola/rootfs/tree"
 	"cupola/runtime/contract"
+	"cupola/runtime/durable"
 	"cupola/runtime/lrp"
 )
 
@@ -42,7 +43,11 @@ func (p *performer) fetchInto(ctx context.Context, d lrp.Download, source string
 	if strings.HasPrefix(d.From, lrp.LayerScheme) {
 		extract = p.cell.cfg.RootFS.ExtractLayer
 	}
-	if err := extract(ctx, p.guid(), archive.Path, u.path(d.To), owner); err != nil {
+	err = extract(ctx, p.guid(), archive.Path, u.path(d.To), owner)
+	if errors.Is(err, durable.ErrDamaged) {
+		return p.notFetched(ctx, d.Artifact, source, err)
+	}
+	if err != nil {
 		text := strings.Join(strings.Fields("Copying "+d.Artifact+" into the container failed:"), " ") + " " + err.Error()
 		p.moan(ctx, d.Artifact, source, text)
 		return failure{text}
@@ -97,7 +102,7 @@ func (p *performer) send(ctx context.Context, u lrp.Upload, source string) (int6
 	}
 	defer f.Close()
 	if name, ok := blobName(u.To); ok {
-		return p.keepBlob(ctx, name, f)
+		return p.keepBlob(ctx, name, f, u.Like)
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -114,11 +119,11 @@ var errNotInContainer = errors.New("Failed to establish stream from container")
 
 // keepBlob stores a file in the blob store, and records it for the event that
 // reports the end.
-func (p *performer) keepBlob(ctx context.Context, name string, f *os.File) (int64, error) {
+func (p *performer) keepBlob(ctx context.Context, name string, f *os.File, like string) (int64, error) {
 	if p.cell.cfg.Keep == nil {
 		return 0, errors.New("cell keeps no files")
 	}
-	blob, err := p.cell.cfg.Keep(ctx, name, f)
+	blob, err := p.cell.cfg.Keep(ctx, name, f, like)
 	if err != nil {
 		return 0, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cupola/rootfs/tree"
 	"cupola/runtime/artifact"
 	"cupola/runtime/contract"
 	"cupola/runtime/lrp"
@@ -21,15 +22,20 @@ func (b *build) fetch(ctx context.Context, from lrp.Source, what, source string)
 	}
 	file, err := b.open(ctx, from)
 	if err != nil {
-		b.cell.cfg.Log.InfoContext(ctx, "archive was not fetched", "instance_guid", b.guid(), "err", err)
-		text := "Downloading failed"
-		if what != "" {
-			text = "Downloading " + what + " failed"
-		}
-		b.moan(ctx, what, source, text)
-		return file, &blame{text, err}
+		return file, b.notFetched(ctx, what, source, err)
 	}
 	return file, nil
+}
+
+// notFetched logs that an archive is not there, and returns the error of that.
+func (b *build) notFetched(ctx context.Context, what, source string, err error) error {
+	b.cell.cfg.Log.InfoContext(ctx, "archive was not fetched", "instance_guid", b.guid(), "err", err)
+	text := "Downloading failed"
+	if what != "" {
+		text = "Downloading " + what + " failed"
+	}
+	b.moan(ctx, what, source, text)
+	return &blame{text, err}
 }
 
 // downloaded says that an archive is where it should be.
@@ -68,7 +74,11 @@ func (b *build) open(ctx context.Context, from lrp.Source) (artifact.File, error
 	if err != nil {
 		return artifact.File{}, err
 	}
-	return artifact.Local(path, digest)
+	file, err := artifact.Local(path, digest)
+	if m, merr := tree.ReadMark(path); merr == nil {
+		file.Size = m.Size // of the archive, which is kept unpacked
+	}
+	return file, err
 }
 
 // openLayer opens a layer of an image in the cache.

@@ -79,6 +79,7 @@ type Upload struct {
 	// keeps the file, and Event.Outputs has it by that name.
 	To        string
 	User      string // who must be able to read it
+	Like      string // sha256 in hex of an archive of the cell's own that the file may have files of, if it is one; "": none
 	LogSource string
 }
 

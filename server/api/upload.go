@@ -130,7 +130,8 @@ func uploadError(err error) error {
 // uploadPackage takes an app's files, and answers when the package is READY:
 // the CLI then has nothing to wait for.
 func uploadPackage(c *call) (*response, error) {
-	if err := c.tx(true, func() error { _, _, err := expectBits(c); return err }); err != nil {
+	var last string
+	if err := c.tx(true, func() (err error) { last, err = lastBits(c); return err }); err != nil {
 		return nil, err
 	}
 	u, err := readUpload(c)
@@ -142,7 +143,7 @@ func uploadPackage(c *call) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := uploads.Upload{Zip: u.bits, Resources: known, Pool: func(sha1 string, size int64) (uploads.Known, bool) { return knownFile(c, sha1, size) }}
+	in := uploads.Upload{Zip: u.bits, Resources: known, Last: last, Pool: func(sha1 string, size int64) (uploads.Known, bool) { return knownFile(c, sha1, size) }}
 	packed, err := uploads.Pack(c.Context(), c.s.Blobs, in)
 	if uploads.IsInvalid(err) {
 		return nil, cf.Errorf(cf.BitsInvalid, "The app upload is invalid: %s", err)
@@ -153,13 +154,16 @@ func uploadPackage(c *call) (*response, error) {
 	return inTx(func(c *call) (*response, error) { return keepBits(c, packed) })(c)
 }
 
-// expectBits is the package of {guid}, if it awaits its upload.
-func expectBits(c *call) (*cf.Package, *cf.App, error) {
+// lastBits is the digest of the bits that an app has, if the package {guid} of it awaits others.
+func lastBits(c *call) (string, error) {
 	p, app, err := ofApp(c, store.Packages, packageApp)
 	if err == nil {
 		err = apps.AwaitsBits(c.Session, p)
 	}
-	return p, app, err
+	if err != nil {
+		return "", err
+	}
+	return apps.LastBits(c.Session, app)
 }
 
 func parseResources(text string) ([]uploads.Resource, error) {

@@ -74,7 +74,7 @@ func (in StagingIn) action() lrp.Action {
 		steps = append(steps, lrp.Parallel(packs...))
 	}
 	steps = append(append(steps, lrp.Parallel(in.downloads()...)), in.fetches()...)
-	return lrp.Within(StagingTimeout, lrp.Serial(append(steps, in.builder().Action(), uploads())...))
+	return lrp.Within(StagingTimeout, lrp.Serial(append(steps, in.builder().Action(), in.uploads())...))
 }
 
 func (in StagingIn) builder() lrp.Run {
@@ -86,11 +86,11 @@ func (in StagingIn) builder() lrp.Run {
 
 // uploads keep the droplet and the build cache, with the lines of Cloud
 // Controller's staging_action_builder.rb.
-func uploads() lrp.Action {
+func (in StagingIn) uploads() lrp.Action {
 	return lrp.Action{EmitProgress: &lrp.EmitProgress{
 		Start: "Uploading droplet, build artifacts cache...", Success: "Uploading complete", FailurePrefix: "Uploading failed",
 		Action: lrp.Parallel(
-			lrp.Upload{Artifact: "droplet", From: contract.StagingDroplet, To: lrp.BlobScheme + OutputDroplet, User: contract.VcapName}.Action(),
+			lrp.Upload{Artifact: "droplet", From: contract.StagingDroplet, To: lrp.BlobScheme + OutputDroplet, User: contract.VcapName, Like: in.Package.Digest}.Action(),
 			lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: contract.StagingNewCache, To: lrp.BlobScheme + OutputCache, User: contract.VcapName}.Action()),
 		),
 	}}

@@ -42,7 +42,7 @@ func TestStaging(t *testing.T) {
 			lrp.Action{EmitProgress: &lrp.EmitProgress{
 				Start: "Uploading droplet, build artifacts cache...", Success: "Uploading complete", FailurePrefix: "Uploading failed",
 				Action: lrp.Parallel(
-					lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: "blob:droplet", User: "vcap"}.Action(),
+					lrp.Upload{Artifact: "droplet", From: "/tmp/droplet", To: "blob:droplet", User: "vcap", Like: "app"}.Action(),
 					lrp.Tried(lrp.Upload{Artifact: "build artifacts cache", From: "/tmp/output-cache", To: "blob:cache", User: "vcap"}.Action()))}})),
 		MemoryMB: 1024, DiskMB: 4096, CPUWeight: 50, LogRateLimitByte: -1,
 		EgressGroup: "staging/s", PolicyGroup: "a",

@@ -12,10 +12,11 @@ import (
 	"cupola/server/desire"
 )
 
-// Keep stores an output of a task as a blob. A droplet is unpacked as its instances will have it, and stored like that.
-func (i Images) Keep(ctx context.Context, name string, f *os.File) (lrp.Blob, error) {
+// Keep stores an output of a task as a blob. A droplet is unpacked as its instances will have it, and stored like that; what it has
+// of the package like is not stored again.
+func (i Images) Keep(ctx context.Context, name string, f *os.File, like string) (lrp.Blob, error) {
 	if name == desire.OutputDroplet {
-		digest, size, err := i.Roots.Layers.Keep(ctx, f, layer.Layer{Dest: contract.Home, UID: contract.VcapID, GID: contract.VcapID})
+		digest, size, err := i.Roots.Layers.Keep(ctx, f, layer.Layer{Dest: contract.Home, UID: contract.VcapID, GID: contract.VcapID}, like)
 		if !errors.Is(err, layer.ErrNotKept) {
 			return lrp.Blob{Name: name, Digest: digest, Size: size}, err
 		}

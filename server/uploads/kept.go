@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 
 	"cupola/store/blob"
 )
@@ -14,7 +15,7 @@ type keptZips map[string]*keptZip
 
 type keptZip struct {
 	file    *os.File
-	entries map[string]*zip.File // by name
+	entries map[string]*zip.File // by clean path
 }
 
 // find is a file of an earlier package; fs.ErrNotExist if that is gone.
@@ -30,7 +31,7 @@ func (k *keptZips) find(blobs *blob.Store, known Known) (*zip.File, error) {
 		}
 		(*k)[known.Digest] = z
 	}
-	f := z.entries[known.Entry]
+	f := z.entries[path.Clean(known.Entry)]
 	if f == nil {
 		return nil, fmt.Errorf("entry %s of blob %s: %w", known.Entry, known.Digest, fs.ErrNotExist)
 	}
@@ -49,7 +50,7 @@ func openKept(blobs *blob.Store, digest string) (*keptZip, error) {
 	}
 	z := &keptZip{f, map[string]*zip.File{}}
 	for _, entry := range r.File {
-		z.entries[entry.Name] = entry
+		z.entries[path.Clean(entry.Name)] = entry
 	}
 	return z, nil
 }

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
+	"cupola/runtime/durable"
 	"cupola/store/blob"
 )
 
@@ -35,9 +37,10 @@ func pooled(size int64) bool { return size >= minPooled && size <= maxPooled }
 
 // Upload is an app's files: those in a zip, and those the server already has.
 type Upload struct {
-	Zip       *blob.Temp // becomes the package if it holds all files; nil: all files are known
+	Zip       *blob.Temp // becomes the package, or its files do, if it holds all; nil: all files are known
 	Resources []Resource
 	Pool      func(sha1 string, size int64) (Known, bool)
+	Last      string // digest of the app's last package, which has most files, too; "" of none
 	Limits    Limits // zero: DefaultLimits
 }
 
@@ -60,13 +63,13 @@ type Pooling struct {
 	Entry string // its name in the zip
 }
 
-// Pack checks an upload and stores it as one zip. It stores nothing of an
-// invalid upload, and removes the uploaded zip.
+// Pack checks an upload and stores it as one zip, or as the files that a zip will
+// be made of. It stores nothing of an invalid upload, and removes the uploaded zip.
 func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
 	if u.Limits == (Limits{}) {
 		u.Limits = defaultLimits
 	}
-	p := &packer{ctx: ctx, blobs: blobs, upload: u, check: newChecker(u.Limits), out: &Packed{}}
+	p := &packer{ctx: ctx, blobs: blobs, upload: u, check: newChecker(u.Limits), like: []string{u.Last}, out: &Packed{}}
 	defer p.close()
 	if u.Zip != nil {
 		if err := p.openZip(); err != nil {
@@ -81,7 +84,7 @@ func Pack(ctx context.Context, blobs *blob.Store, u Upload) (*Packed, error) {
 	}
 	var err error
 	if len(u.Resources) == 0 {
-		p.out.Blob, err = p.upload.Zip.Commit()
+		p.out.Blob, err = p.store(p.upload.Zip)
 	} else {
 		p.out.Blob, err = p.merge()
 	}
@@ -95,8 +98,30 @@ type packer struct {
 	check  *checker
 	zip    *zip.Reader
 	kept   keptZips
+	like   []string // digests of earlier packages that files are taken from, and of the app's last one
 	out    *Packed
 }
+
+// store makes a zip with all files the package, or the files themselves: they are on the disk once then, together with the
+// droplet, which has most of them. Not where the zip is small beside them, nor where many are small, as it takes long until all are
+// on the disk.
+func (p *packer) store(t *blob.Temp) (blob.Blob, error) {
+	info, err := t.Stat()
+	if err != nil {
+		return blob.Blob{}, err
+	}
+	unpacked := p.check.limits.Bytes - p.check.left + int64(len(p.check.kinds))*fileCost
+	if unpacked > 2*info.Size() || unpacked > maxUnpacked {
+		return t.Commit()
+	}
+	return t.CommitUnpacked(p.ctx, p.like...)
+}
+
+// fileCost is what each file counts besides its content when it is stored unpacked; bytes.
+const fileCost = 64 << 10
+
+// maxUnpacked is the size from which zips have another form; bytes.
+const maxUnpacked = 1<<32 - 1
 
 func (p *packer) openZip() (err error) {
 	p.zip, err = openZip(p.upload.Zip.File)
@@ -200,7 +225,7 @@ func (p *packer) merge() (blob.Blob, error) {
 	if err := w.Close(); err != nil {
 		return blob.Blob{}, err
 	}
-	return t.Commit()
+	return p.store(t)
 }
 
 func (p *packer) add(w *zip.Writer, r Resource) error {
@@ -219,7 +244,7 @@ func (p *packer) add(w *zip.Writer, r Resource) error {
 	h.SetMode(r.Mode.Perm())
 	if known.Entry == "" {
 		err = p.addBlob(w, h, known.Digest)
-	} else {
+	} else if err = p.addFile(w, h, known, r); errors.Is(err, fs.ErrNotExist) {
 		err = p.addEntry(w, h, known)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -245,6 +270,35 @@ func (p *packer) addBlob(w *zip.Writer, h zip.FileHeader, digest string) error {
 	}
 	_, err = io.Copy(to, &ctxReader{p.ctx, f})
 	return err
+}
+
+// addFile adds a file of an earlier package that is kept unpacked.
+func (p *packer) addFile(w *zip.Writer, h zip.FileHeader, known Known, r Resource) error {
+	f, err := p.blobs.OpenFile(known.Digest, known.Entry)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	h.Method, h.Modified = zip.Store, info.ModTime() // with its time, it can be stored as the same file
+	to, err := w.CreateHeader(&h)
+	if err != nil {
+		return err
+	}
+	sum := sha1.New()
+	if _, err := io.Copy(io.MultiWriter(to, sum), &ctxReader{p.ctx, f}); err != nil {
+		return err
+	}
+	if is := hex.EncodeToString(sum.Sum(nil)); is != strings.ToLower(r.SHA1) {
+		return fmt.Errorf("file %s of blob %s: %w: it has the SHA-1 %s", known.Entry, known.Digest, durable.ErrDamaged, is)
+	}
+	if !slices.Contains(p.like, known.Digest) {
+		p.like = append(p.like, known.Digest)
+	}
+	return nil
 }
 
 // addEntry adds a file of an earlier package, as it is compressed there.

@@ -1,7 +1,8 @@
 // Package blob keeps packages, droplets, buildpacks, build caches and backups of service instances as files
 // that are named by their SHA-256. A file is written aside, synced and then
 // renamed, so that a name never stands for half of its content. Droplets that were
-// staged here are kept unpacked instead, elsewhere: their files are made on demand.
+// staged here, and packages that hardly compress, are kept unpacked instead,
+// elsewhere: their archives are made on demand.
 package blob
 
 import (
@@ -41,6 +42,11 @@ type Unpacked interface {
 	Kept(digest string) (dir string, ok bool)
 	// WriteArchive writes an archive; an error at its end may say that it is another.
 	WriteArchive(ctx context.Context, digest string, w io.Writer) error
+	// OpenFile opens a file in an archive; fs.ErrNotExist when there is none.
+	OpenFile(digest, name string) (*os.File, error)
+	// KeepZip keeps the files in a zip, and returns the digest of the zip that it will make of them; "" if it cannot.
+	// Files that the archives like have, too, are not stored again.
+	KeepZip(ctx context.Context, zip *os.File, like ...string) (digest string, size int64, err error)
 }
 
 // Blob names a blob.
@@ -109,6 +115,19 @@ func (t *Temp) Commit() (Blob, error) {
 	}
 	b := Blob{Digest: hex.EncodeToString(h.Sum(nil)), Size: n}
 	return b, t.store.keep(t.File, b)
+}
+
+// CommitUnpacked is Commit of a zip that may become another one of the same files.
+// Those that the blobs like have, too, are not stored again.
+func (t *Temp) CommitUnpacked(ctx context.Context, like ...string) (Blob, error) {
+	if t.store.Unpacked == nil {
+		return t.Commit()
+	}
+	digest, size, err := t.store.Unpacked.KeepZip(ctx, t.File, like...)
+	if digest == "" && err == nil {
+		return t.Commit()
+	}
+	return Blob{digest, size}, err
 }
 
 func (s *Store) keep(f *os.File, b Blob) error {
@@ -271,6 +290,15 @@ func (s *Store) openFile(digest string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// OpenFile opens a file in an archive that is kept unpacked. The error is
+// fs.ErrNotExist when there is none, or the archive is not kept so.
+func (s *Store) OpenFile(digest, name string) (*os.File, error) {
+	if s.Unpacked == nil {
+		return nil, fmt.Errorf("unpacked blob %q: %w", digest, fs.ErrNotExist)
+	}
+	return s.Unpacked.OpenFile(digest, name)
 }
 
 // Prune removes every blob that keep does not name, but for those that were kept

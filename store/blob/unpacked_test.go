@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"cupola/runtime/durable"
@@ -28,6 +30,59 @@ func (u trees) WriteArchive(_ context.Context, digest string, w io.Writer) error
 		err = fmt.Errorf("layer: %w", durable.ErrDamaged)
 	}
 	return err
+}
+
+func (u trees) OpenFile(digest, name string) (*os.File, error) {
+	return nil, fmt.Errorf("%s of %s: %w", name, digest, fs.ErrNotExist)
+}
+
+func (u trees) KeepZip(_ context.Context, zip *os.File, like ...string) (string, int64, error) {
+	content, err := os.ReadFile(zip.Name())
+	switch {
+	case err != nil || string(content) == "cannot be kept":
+		return "", 0, err
+	case string(content) == "bad disk":
+		return "", 0, syscall.EIO
+	}
+	return u.digest, int64(len(like)), nil
+}
+
+// TestCommitUnpacked keeps a zip unpacked, or as a file if that cannot be.
+func TestCommitUnpacked(t *testing.T) {
+	digest := strings.Repeat("a", 64)
+	const kept = 2 // of like, which stands for the size
+	for content, want := range map[string]struct {
+		size int64
+		err  error
+		file bool
+	}{"a zip": {kept, nil, false}, "cannot be kept": {14, nil, true}, "bad disk": {0, syscall.EIO, false}} {
+		s := open(t)
+		s.Unpacked = trees{digest, "an archive"}
+		f, err := s.Temp()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(f, content); err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.CommitUnpacked(t.Context(), "one", "two")
+		f.Discard()
+		if !errors.Is(err, want.err) || got.Size != want.size || (got.Digest == digest) != (want.size == kept) {
+			t.Errorf("%s: got %+v, %v; want %+v", content, got, err, want)
+		}
+		if left := files(t, s.dir); slices.Contains(left, got.Digest) != want.file {
+			t.Errorf("%s: got %v left", content, left)
+		}
+	}
+	plain := open(t)
+	f, err := plain.Temp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Discard()
+	if got, err := f.CommitUnpacked(t.Context()); err != nil || !plain.Has(got.Digest) {
+		t.Errorf("got %+v, %v; want a file where nothing is kept unpacked", got, err)
+	}
 }
 
 // TestUnpackedBlobs are there, though they have no file.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -61,11 +62,15 @@ func (k *Keeper) Usage(ctx context.Context) (u Usage, err error) {
 		return u, err
 	}
 	u.LowWater = k.lowWater(u.Total)
-	kept, err := k.keptBytes(ctx)
+	kinds, err := k.kinds(ctx)
 	if err != nil {
 		return u, err
 	}
-	if u.Areas, err = k.blobAreas(ctx, kept); err != nil {
+	kept, err := k.keptBytes(ctx, kinds)
+	if err != nil {
+		return u, err
+	}
+	if u.Areas, err = k.blobAreas(ctx, kinds, kept); err != nil {
 		return u, err
 	}
 	for _, d := range directories {
@@ -151,15 +156,23 @@ func (k *Keeper) rest(ctx context.Context) (a Area, err error) {
 	return a, err
 }
 
-// keptBytes measures the droplets that are stored unpacked, by digest.
-func (k *Keeper) keptBytes(ctx context.Context) (map[string]int64, error) {
+// keptBytes measures the blobs that are stored unpacked, by digest. A file that several of them have counts for the first, in the
+// order of kinds: for a package rather than its droplet.
+func (k *Keeper) keptBytes(ctx context.Context, kinds []store.BlobKind) (map[string]int64, error) {
 	kept, err := k.Stacks.Roots.Layers.AllKept()
 	if err != nil {
 		return nil, err
 	}
-	bytes := map[string]int64{}
-	for digest, dir := range kept {
-		if bytes[digest], err = tree.DiskBytes(ctx, dir); err != nil {
+	var order []string
+	for _, kind := range kinds {
+		order = append(order, kind.Digests...)
+	}
+	meter, bytes := tree.Meter{}, map[string]int64{}
+	for _, digest := range slices.AppendSeq(order, maps.Keys(kept)) {
+		if _, measured := bytes[digest]; measured || kept[digest] == "" {
+			continue
+		}
+		if bytes[digest], err = meter.DiskBytes(ctx, kept[digest]); err != nil {
 			return nil, err
 		}
 	}
@@ -167,11 +180,7 @@ func (k *Keeper) keptBytes(ctx context.Context) (map[string]int64, error) {
 }
 
 // blobAreas measures the blobs by what names them first. kept are those that have no file.
-func (k *Keeper) blobAreas(ctx context.Context, kept map[string]int64) (all []Area, err error) {
-	kinds, err := k.kinds(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (k *Keeper) blobAreas(ctx context.Context, kinds []store.BlobKind, kept map[string]int64) (all []Area, err error) {
 	named := map[string]bool{}
 	unnamed, err := tree.DiskBytes(ctx, k.Dir.Path("blobs"))
 	if err != nil {

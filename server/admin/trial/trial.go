@@ -102,7 +102,9 @@ func newCell(r *cleanup.Runtime, t *results, log *slog.Logger) (*cell.Cell, erro
 	return cell.New(cell.Config{Dir: r.Dir.Path("cell"), Presence: lrp.Cell{ID: "doctor", MemoryMB: 1024}, Containers: cell.Engine(r.Containers), Network: r.Network,
 		RootFS: r.Roots, Images: r.Roots.Images, Files: r.Files, Users: r.Users, Artifacts: artifacts, Identities: identities, Volumes: r.Volumes,
 		Blob: func(string) (string, error) { return "", os.ErrNotExist },
-		Keep: func(context.Context, string, *os.File) (lrp.Blob, error) { return lrp.Blob{}, errors.ErrUnsupported },
+		Keep: func(context.Context, string, *os.File, string) (lrp.Blob, error) {
+			return lrp.Blob{}, errors.ErrUnsupported
+		},
 		Logs: t.line, Events: t.event, Log: log})
 }
 

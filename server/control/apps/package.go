@@ -148,6 +148,18 @@ func AwaitsBits(c *control.Session, p *cf.Package) error {
 	return nil
 }
 
+// LastBits is the digest of the bits that were uploaded last for an app; "" of none.
+func LastBits(c *control.Session, app *cf.App) (digest string, err error) {
+	p, err := store.Packages.First(c.Tx, store.Query{Where: map[string][]string{"app_guids": {app.GUID}, "states": {string(cf.PackageReady)}, "types": {"bits"}}, Order: "created_at", Desc: true})
+	if store.IsNotFound(err) || store.IsDamaged(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return p.Digest, nil
+}
+
 // KeepBits gives a package of an app the bits that were uploaded.
 func KeepBits(c *control.Session, app *cf.App, p *cf.Package, packed *uploads.Packed) error {
 	if err := AwaitsBits(c, p); err != nil {

@@ -3,7 +3,9 @@ package backup
 import (
 	"archive/tar"
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,7 +61,7 @@ func TestABackupBringsEveryAppBack(t *testing.T) {
 	if err := os.WriteFile(root, e2e.SmallStack(t, "mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"push", e2e.Example(t, "node")}, {"stack", "import", "mine", root, "--data-dir", d.Dir}} {
+	for _, args := range [][]string{{"push", withNoise(t, e2e.Example(t, "node"))}, {"stack", "import", "mine", root, "--data-dir", d.Dir}} {
 		if out, err := d.Run(args...); err != nil {
 			t.Fatalf("%q: %v\n%s", args, err, out)
 		}
@@ -105,6 +107,11 @@ func TestABackupBringsEveryAppBack(t *testing.T) {
 		e.Running(app, "web", 1)
 		e.Answers(app, "hello from "+app)
 	}
+	var build struct{ GUID string }
+	e.API("POST", "/v3/builds", e2e.Doc{"package": e2e.Doc{"guid": e.First("/v3/apps/" + e.App("hello-node") + "/packages")}}, &build)
+	if b := e.Built(t, build.GUID); b.State != "STAGED" {
+		t.Errorf("got %+v of a restored package", b)
+	}
 	e2e.Eventually(t, time.Minute, func() string { return taskIs(e, task.GUID, "FAILED cell disappeared before completion") })
 	var env struct{ Var map[string]string }
 	e.API("GET", "/v3/apps/"+e.App("hello-node")+"/environment_variables", nil, &env)
@@ -133,6 +140,18 @@ func taskIs(d *e2e.Daemon, guid, want string) string {
 		return got
 	}
 	return ""
+}
+
+// withNoise is a copy of an app with a file that does not compress, so that its package is stored unpacked.
+func withNoise(t *testing.T, app string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	noise := make([]byte, 2<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
+	if err := errors.Join(os.CopyFS(dir, os.DirFS(app)), os.WriteFile(filepath.Join(dir, "noise.bin"), noise, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // backUpUnderLoad backs up while orgs are made and an app is asked.

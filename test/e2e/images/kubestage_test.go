@@ -3,6 +3,7 @@ package images
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ echo "the user is $(id -u) with HOME=$HOME CF_STACK=$CF_STACK"
 env | grep -q CUPOLA_STAGER && echo 'the environment has a token'
 cat /proc/1/environ > /dev/null 2>&1 && echo 'the environment of the stager can be read'
 cat /proc/1/mem > /dev/null 2>&1 && echo 'the memory of the stager can be read'
+[ -s "$1/noise" ] && echo 'the noise is there'
 echo "looked"
 echo 'name: looks' > $3/$4/config.yml
 `
@@ -55,7 +57,7 @@ func TestAppOnKubernetesCellStages(t *testing.T) {
 		d.AddBuildpack(name, map[string]string{"bin/supply": script, "bin/finalize": script, "bin/release": released})
 	}
 	pushTo(t, d, "shop", "looks")
-	for _, line := range []string{"Downloading looks...", "Downloaded app package (", "the user is 2000 with HOME=/home/vcap CF_STACK=minifs", "looked", "Exit status 0", "Uploaded droplet (", "Uploading complete"} {
+	for _, line := range []string{"Downloading looks...", "Downloaded app package (", "the user is 2000 with HOME=/home/vcap CF_STACK=minifs", "the noise is there", "looked", "Exit status 0", "Uploaded droplet (", "Uploading complete"} {
 		d.Logged("shop", line)
 	}
 	if log := logOf(d, "shop"); strings.Contains(log, "can be read") || strings.Contains(log, "has a token") {
@@ -76,7 +78,7 @@ func TestAppOnKubernetesCellStages(t *testing.T) {
 	}
 }
 
-// pushTo pushes an app of one file, staged by a buildpack; it has no routes.
+// pushTo pushes an app that does not compress, whose package is stored unpacked; it is staged by a buildpack and has no routes.
 func pushTo(t *testing.T, d *e2e.Daemon, app, buildpack string) {
 	t.Helper()
 	if out, err := pushOne(t, d, app, buildpack); err != nil {
@@ -87,7 +89,9 @@ func pushTo(t *testing.T, d *e2e.Daemon, app, buildpack string) {
 func pushOne(t *testing.T, d *e2e.Daemon, app string, buildpacks ...string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "readme"), []byte("of no buildpack"), 0o600); err != nil {
+	noise := make([]byte, 300_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
+	if err := os.WriteFile(filepath.Join(dir, "noise"), noise, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	e2e.WriteManifest(t, dir, e2e.Doc{"name": app, "memory": "64M", "disk_quota": "128M", "stack": "minifs", "no-route": true, "health-check-type": "process", "buildpacks": buildpacks})

@@ -1,8 +1,9 @@
 package restart
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -29,11 +30,11 @@ const (
 	appsOfWriters = 15 // each
 )
 
-// promise is an app and a package with bits that the API answered for, and the
+// promise is an app and a package with a file that the API answered for, and the
 // moment of the disk by which it did.
 type promise struct {
 	app, pkg string
-	sum      [sha256.Size]byte
+	content  []byte
 	moment   int
 }
 
@@ -101,7 +102,7 @@ func writeThroughTheAPI(t *testing.T, binary string) (*powercut.Disk, []promise)
 	for w := range cutWriters {
 		clients.Go(func() {
 			for n := range appsOfWriters {
-				p, err := makeApp(t.Context(), d.Client(), space, fmt.Sprintf("app-%d-%d", w, n))
+				p, err := makeApp(t.Context(), d.Client(), space, fmt.Sprintf("app-%d-%d", w, n), n%2*100_000)
 				if err != nil {
 					t.Error(err)
 					return
@@ -118,8 +119,8 @@ func writeThroughTheAPI(t *testing.T, binary string) (*powercut.Disk, []promise)
 	return disk, promises
 }
 
-// makeApp makes an app and uploads a package of it.
-func makeApp(ctx context.Context, c *e2e.Client, space, name string) (p promise, err error) {
+// makeApp makes an app and uploads a package of it. With noise, which does not compress, it is stored unpacked.
+func makeApp(ctx context.Context, c *e2e.Client, space, name string, noise int) (p promise, err error) {
 	var app, pkg struct{ GUID string }
 	err = c.Call(ctx, "POST", "/v3/apps", e2e.Doc{"name": name, "relationships": e2e.Doc{"space": e2e.Doc{"data": e2e.Doc{"guid": space}}}}, &app)
 	if err != nil {
@@ -129,11 +130,13 @@ func makeApp(ctx context.Context, c *e2e.Client, space, name string) (p promise,
 	if err != nil {
 		return p, err
 	}
-	bits, err := e2e.Zip(name, []byte(name))
+	content := make([]byte, noise+len(name))
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content[copy(content, name):]) // never fails
+	bits, err := e2e.Zip("file", content)
 	if err != nil {
 		return p, err
 	}
-	return promise{app: app.GUID, pkg: pkg.GUID, sum: sha256.Sum256(bits)}, c.Upload(ctx, pkg.GUID, bits)
+	return promise{app: app.GUID, pkg: pkg.GUID, content: content}, c.Upload(ctx, pkg.GUID, bits)
 }
 
 // restartAfterCut starts a daemon on what was left, and looks for what was
@@ -173,8 +176,16 @@ func checkBits(ctx context.Context, c *e2e.Client, p promise) error {
 	}
 	defer res.Body.Close()
 	bits, err := io.ReadAll(res.Body)
-	if err == nil && sha256.Sum256(bits) != p.sum {
-		err = fmt.Errorf("its %d bytes are not those that were uploaded", len(bits))
+	if err != nil {
+		return err
+	}
+	r, err := zip.NewReader(bytes.NewReader(bits), int64(len(bits)))
+	if err != nil {
+		return err
+	}
+	got, err := fs.ReadFile(r, "file")
+	if err == nil && !bytes.Equal(got, p.content) {
+		err = fmt.Errorf("the %d bytes of its file are not those that were uploaded", len(got))
 	}
 	return err
 }
@@ -195,6 +206,7 @@ func secretsAreOurs(dir string) error {
 		}
 		info, err := e.Info()
 		switch {
+		case errors.Is(err, fs.ErrNotExist): // the daemon has replaced it
 		case err != nil:
 			return err
 		case slices.Contains([]string{"lifecycle", "rootfs"}, e.Name()) || info.Sys().(*syscall.Stat_t).Dev != top.Sys().(*syscall.Stat_t).Dev:
