@@ -20,7 +20,7 @@ func zipApp(w io.Writer, app fs.FS) (files int, err error) {
 		return 0, err
 	}
 	z := zip.NewWriter(w)
-	z.RegisterCompressor(zip.Deflate, fastest)
+	z.RegisterCompressor(zip.Deflate, fastest())
 	err = fs.WalkDir(app, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == "." {
 			return err
@@ -54,8 +54,19 @@ func ignorer(app fs.FS) (cfignore.Matcher, error) {
 }
 
 // fastest compresses with little processor time: the daemon is near, and mostly
-// the same machine.
-func fastest(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) }
+// the same machine. The files of an archive, of which one is written at a time, share a
+// compressor: its tables take a megabyte.
+func fastest() zip.Compressor {
+	var z *flate.Writer
+	return func(w io.Writer) (_ io.WriteCloser, err error) {
+		if z != nil {
+			z.Reset(w)
+			return z, nil
+		}
+		z, err = flate.NewWriter(w, flate.BestSpeed)
+		return z, err
+	}
+}
 
 func addFile(z *zip.Writer, app fs.FS, name string, d fs.DirEntry) error {
 	info, err := d.Info()
