@@ -100,7 +100,7 @@ func TestRequestsThatCannotBe(t *testing.T) {
 		{method: "PATCH", path: "/v3/apps/app-1", body: `{"environment_variables": {}, "b": 1}`, status: 422, want: detail(10008, "Unknown field(s): 'environment_variables', 'b'")},
 		{method: "PATCH", path: "/v3/apps/app-1", body: `{"name": "` + strings.Repeat("x", maxBody) + `"}`, status: 413},
 		{method: "PATCH", path: "/v3/apps/%00", body: `{}`, status: 404, want: detail(10010, "App not found")},
-		{method: "GET", path: "/v3/apps/../apps", status: 200},
+		{method: "GET", path: "/v3/apps/../apps", status: 404, want: detail(10000, "Unknown request")},
 		{method: "GET", path: "/v3/apps?bogus=1", status: 400},
 		{method: "GET", path: "/v3/nothing", status: 404, want: detail(10000, "Unknown request")},
 		{method: "PUT", path: "/v3/apps", status: 404, want: detail(10000, "Unknown request")},

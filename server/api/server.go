@@ -116,8 +116,9 @@ type Server struct {
 	// Autoscaler scales apps by their policies.
 	Autoscaler *autoscaling.Loop
 
-	mux  *http.ServeMux
-	stop context.Context // ends the long polls when the daemon stops
+	mux     *http.ServeMux
+	unknown http.HandlerFunc
+	stop    context.Context // ends the long polls when the daemon stops
 
 	listed  lately                  // processes, for the CLI
 	held    *bulkhead.Share[string] // answers that are held until there is news, by user
@@ -138,7 +139,8 @@ func New(ctx context.Context, c Config) *Server {
 	for _, rt := range s.routes() {
 		s.mux.HandleFunc(rt.pattern, s.handle(rt))
 	}
-	s.mux.HandleFunc("/", s.handle(route{"/", public, inTx(unknownRoute)}))
+	s.unknown = s.handle(route{"/", public, inTx(unknownRoute)})
+	s.mux.HandleFunc("/", s.unknown)
 	return s
 }
 
@@ -152,7 +154,17 @@ func heldOf(slots *bulkhead.Share[string]) int {
 }
 
 // ServeHTTP serves one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, normalized(r)) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = normalized(r)
+	if unclean.MatchString(r.URL.EscapedPath()) {
+		s.unknown(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// unclean matches the paths that the mux would redirect, with a page of HTML.
+var unclean = regexp.MustCompile(`//|/\.\.?(/|$)`)
 
 // normalized is a request with the path that Rails makes of it: of several slashes
 // in a row one counts, and none at the end.

@@ -29,6 +29,7 @@ import (
 	"cupola/server/control"
 	"cupola/server/control/apps"
 	"cupola/server/control/stacks"
+	"cupola/server/exact"
 	"cupola/server/kube"
 	"cupola/server/logcache"
 	"cupola/server/seed"
@@ -147,7 +148,7 @@ func (w *world) open() {
 		}
 		return may, nil
 	}))
-	w.server, w.stop = httptest.NewServer(mux), cancel
+	w.server, w.stop = httptest.NewServer(exact.Paths(mux, w.api)), cancel
 	w.url = w.server.URL
 	w.t.Cleanup(func() { cancel(); w.server.Close(); w.store.Close() })
 }

@@ -1,6 +1,10 @@
 package bbs
 
-import "net/http"
+import (
+	"net/http"
+
+	"cupola/server/exact"
+)
 
 // handler is the API: Diego's routes that clients other than its own parts
 // use, the state of each cell as its rep shows it, and Locket. The rest of them,
@@ -59,5 +63,5 @@ func (s *Server) handler() http.Handler {
 	} {
 		mux.Handle("POST /models.Locket/"+name, h)
 	}
-	return mux
+	return exact.Paths(mux, http.NotFoundHandler())
 }

@@ -58,6 +58,7 @@ func TestOtherRoutes(t *testing.T) {
 		allow        string
 	}{
 		{"POST", "/v1/nothing", 404, ""},
+		{"POST", "/v1//ping", 404, ""},
 		{"POST", "/v1/actual_lrps/claim", 404, ""},
 		{"POST", "/v1/actual_lrps/start.r1", 404, ""},
 		{"POST", "/v1/actual_lrps/crash", 404, ""},

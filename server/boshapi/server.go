@@ -12,6 +12,7 @@ import (
 	"cupola/server/bosh/config"
 	"cupola/server/bosh/releases"
 	"cupola/server/bulkhead"
+	"cupola/server/exact"
 	"cupola/server/logcache"
 	"cupola/store"
 	"cupola/store/cf"
@@ -43,6 +44,7 @@ type Config struct {
 type Server struct {
 	Config
 	mux     *http.ServeMux
+	exact   http.Handler     // mux, without its redirects
 	uploads *fairqueue.Queue // by user
 }
 
@@ -62,11 +64,12 @@ func New(c Config) *Server {
 		s.mux.HandleFunc(pattern, s.handle(rt))
 	}
 	s.mux.HandleFunc("/", s.handle(route{anyone, unknown}))
+	s.exact = exact.Paths(s.mux, s.handle(route{anyone, unknown}))
 	return s
 }
 
 // ServeHTTP serves one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.exact.ServeHTTP(w, r) }
 
 // rule says who may use a route.
 type rule int

@@ -9,6 +9,7 @@ import (
 	"cupola/server/bulkhead"
 	"cupola/server/certs"
 	"cupola/server/console"
+	"cupola/server/exact"
 	"cupola/server/gitpush"
 	"cupola/server/logcache"
 	"cupola/server/logcache/query"
@@ -83,7 +84,7 @@ func (f *Front) Director(api http.Handler, uaaPath string) http.Handler {
 			mux.Handle(p, f.byAddress(f.UAA))
 		}
 	}
-	return fault.Handler("director", f.bounded(mux))
+	return fault.Handler("director", f.bounded(exact.Paths(mux, api)))
 }
 
 // Direct says which requests of the same listeners the router forwards directly. Others of HTTP/2
@@ -99,27 +100,28 @@ func (f *Front) isReserved(host string) bool {
 
 // control is what the system's hosts serve.
 func (f *Front) control() http.Handler {
-	control := http.NewServeMux()
-	control.Handle("/", f.Metrics.API(f.API))
+	mux, v3 := http.NewServeMux(), f.Metrics.API(f.API)
+	control := exact.Paths(mux, v3)
+	mux.Handle("/", v3)
 	for _, p := range uaa.Paths() {
-		control.Handle(p, f.byAddress(f.UAA))
+		mux.Handle(p, f.byAddress(f.UAA))
 	}
-	control.Handle("/api/v1/", f.byAddress(f.Logs.Handler(f.Readers.mayRead)))
+	mux.Handle("/api/v1/", f.byAddress(f.Logs.Handler(f.Readers.mayRead)))
 	asked := f.byAddress(f.UAA.Basic(query.Handler(f.Logs, f.Readers.mayRead, f.Readers.user), query.Refuse))
 	for _, p := range query.Paths {
-		control.Handle(p, asked)
+		mux.Handle(p, asked)
 	}
 	for _, p := range logstream.Paths {
-		control.Handle(p, f.Streams)
+		mux.Handle(p, f.Streams)
 	}
-	f.operators(control)
+	f.operators(mux)
 	if f.Git != nil {
-		control.Handle(gitpush.Path, f.byAddress(f.Git.Handler(control)))
+		mux.Handle(gitpush.Path, f.byAddress(f.Git.Handler(control)))
 	}
 	if f.Console == nil {
 		return control
 	}
-	control.Handle(console.Path, f.Console.Handler(control))
+	mux.Handle(console.Path, f.Console.Handler(control))
 	return f.Console.Home(control)
 }
 

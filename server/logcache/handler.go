@@ -50,6 +50,9 @@ func (c *Cache) Handler(authorize Authorize) http.Handler {
 		}
 		writeJSON(w, http.StatusOK, answer)
 	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusNotFound, errorAnswer{Code: notFound, Message: "Not Found", Details: []any{}})
+	})
 	return mux
 }
 

@@ -58,7 +58,7 @@ func TestHandler(t *testing.T) {
 		{"/api/v1/read/a?limit=1001", `400 {"code":3,"message":"limit (1001) must be 1000 or less","details":[]}`},
 		{"/api/v1/read/a?limit=-1", `400 {"code":3,"message":"limit (-1) must be greater than zero","details":[]}`},
 		{"/api/v1/read/a?limit=x", `400 {"code":3,"message":"parsing field \"limit\": \"x\" is not an integer","details":[]}`},
-		{"/api/v1/read/a?start_time=yesterday", `400 {"code":3,"message":"parsing field \"start_time\": \"yesterday\" is no 64-bit integer","details":[]}`},
+		{"/api/v1/read/a?start_time=yesterday", `400 {"code":3,"message":"parsing field \"start_time\": \"yesterday\" is not a 64-bit integer","details":[]}`},
 		{"/api/v1/read/a?start_time=3&end_time=2", `400 {"code":3,"message":"StartTime (3) must be before EndTime (2)","details":[]}`},
 		{"/api/v1/read/a?envelope_types=LOGS", `400 {"code":3,"message":"parsing list \"envelope_types\": \"LOGS\" is not valid","details":[]}`},
 		{"/api/v1/read/a?descending=maybe", `400 {"code":3,"message":"parsing field \"descending\": \"maybe\" is not a boolean","details":[]}`},

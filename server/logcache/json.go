@@ -122,7 +122,11 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
-const invalidArgument = 3 // gRPC's code
+// gRPC's codes.
+const (
+	invalidArgument = 3
+	notFound        = 5
+)
 
 func writeInvalid(w http.ResponseWriter, err error) {
 	writeJSON(w, http.StatusBadRequest, errorAnswer{Code: invalidArgument, Message: err.Error(), Details: []any{}})
@@ -131,7 +135,7 @@ func writeInvalid(w http.ResponseWriter, err error) {
 func parseTime(name, value string) (time.Time, error) {
 	ns, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("parsing field %q: %q is no 64-bit integer", name, value)
+		return time.Time{}, fmt.Errorf("parsing field %q: %q is not a 64-bit integer", name, value)
 	}
 	return time.Unix(0, ns), nil
 }

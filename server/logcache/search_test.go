@@ -156,7 +156,7 @@ func TestSearchByHTTP(t *testing.T) {
 		"a?pattern=(":                         "400 {\"code\":3,\"message\":\"pattern must be a valid regular expression: error parsing regexp: missing closing ): `(`\",\"details\":[]}",
 		"a?stderr=x":                          `400 {"code":3,"message":"parsing field \"stderr\": \"x\" is not a boolean","details":[]}`,
 		"a?limit=1001":                        `400 {"code":3,"message":"limit (1001) must be 1000 or less","details":[]}`,
-		"a?start_time=x":                      `400 {"code":3,"message":"parsing field \"start_time\": \"x\" is no 64-bit integer","details":[]}`,
+		"a?start_time=x":                      `400 {"code":3,"message":"parsing field \"start_time\": \"x\" is not a 64-bit integer","details":[]}`,
 		"a?text=" + strings.Repeat("x", 2000): `400 {"code":3,"message":"text has 2000 bytes: 1024 are allowed","details":[]}`,
 	} {
 		if status, body := get(path); fmt.Sprint(status, " ", body) != want {

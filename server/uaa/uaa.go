@@ -89,7 +89,20 @@ func New(ctx context.Context, c Config) (*UAA, error) {
 	for pattern, h := range u.routes() {
 		u.mux.HandleFunc(pattern, u.serve(h))
 	}
+	u.mux.HandleFunc("/", u.serve(u.unknown))
 	return u, nil
+}
+
+// unknown refuses a request that no route is for.
+func (u *UAA) unknown(r *http.Request) (int, any, error) {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		as := *r
+		as.Method = method
+		if _, pattern := u.mux.Handler(&as); pattern != "/" {
+			return 0, nil, refuse(http.StatusMethodNotAllowed, "method_not_allowed", "Request method '%s' not supported", r.Method)
+		}
+	}
+	return 0, nil, refuse(http.StatusNotFound, "not_found", "There is nothing at %s", r.URL.Path)
 }
 
 // SetPolicy says what new passwords must have from now on.

@@ -240,6 +240,8 @@ func TestDirector(t *testing.T) {
 	if status, _, text := d.call("GET", "/passcode", ""); status != 200 && status != 302 && status != 303 {
 		t.Errorf("got %d, %s; want the UAA's page that log-in names", status, text)
 	}
+	d.refused(http.StatusNotFound, "Endpoint '/deployments//hands' not found", "GET", "/deployments//hands", "")
+	d.refused(http.StatusNotFound, "Endpoint '/uaa' not found", "GET", "/uaa", "")
 	d.directorDeploys(t)
 	d.directorChanges(t)
 	d.directorSSH(t)
