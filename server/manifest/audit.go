@@ -28,7 +28,7 @@ func (app *App) Audited(hidden string, redact func(string) string) (string, erro
 		}
 	}
 	for key, change := range map[string]func(*yaml.Node){
-		"env": secret, "cnb-credentials": secret, "buildpack": url, "buildpacks": each(url),
+		"env": secret, "cnb_credentials": secret, "buildpack": url, "buildpacks": each(url),
 		"services": each(func(n *yaml.Node) { with(n, "parameters", secret) }),
 	} {
 		with(entry, key, change)
@@ -61,10 +61,15 @@ func text(s string) *yaml.Node {
 	return n
 }
 
-// with lets change change the value of a key of a map, if it has one.
+// with lets change change the value of a key of a map, however it is written, if it has one.
 func with(n *yaml.Node, key string, change func(*yaml.Node)) {
-	if v := valueOf(n, key); v != nil && v.Tag != "!!null" {
-		change(v)
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if v := n.Content[i+1]; underscore(n.Content[i].Value) == key && v.Tag != "!!null" {
+			change(v)
+		}
 	}
 }
 

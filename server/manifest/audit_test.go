@@ -25,6 +25,9 @@ applications:
   cnb-credentials: {a: {token: x}}
 - name: other
   stack:
+- name: written-otherwise
+  Env: {TOKEN: s3cret}
+  cnb_credentials: {a: {token: x}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +50,8 @@ applications:
   routes: []
   command:
   cnb-credentials: "[HIDDEN]"
-`, "---\napplications:\n- name: other\n  stack:\n"} {
+`, "---\napplications:\n- name: other\n  stack:\n",
+		"---\napplications:\n- name: written-otherwise\n  Env: \"[HIDDEN]\"\n  cnb_credentials: \"[HIDDEN]\"\n"} {
 		got, err := m.Apps[i].Audited("[HIDDEN]", redact)
 		if err != nil || got != want {
 			t.Errorf("got %v\n%s\nwant\n%s", err, got, want)

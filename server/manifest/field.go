@@ -14,6 +14,24 @@ import (
 	"cupola/store/cf"
 )
 
+// capital is where a word begins within a key.
+var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+
+// underscore writes a key in the form in which fields has it: Cloud Controller takes
+// "disk_quota", "disk-quota" and "diskQuota" (CC: AppManifestMessage.underscore_keys).
+func underscore(key string) string {
+	return strings.ToLower(strings.ReplaceAll(capital.ReplaceAllString(key, "${1}_$2"), "-", "_"))
+}
+
+// underscored is a map with its keys in that form.
+func underscored(m map[string]any) map[string]any {
+	all := make(map[string]any, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all[underscore(key)] = m[key]
+	}
+	return all
+}
+
 // fields reads the keys of a map and gathers what is wrong with them.
 type fields struct {
 	m      map[string]any
@@ -21,24 +39,33 @@ type fields struct {
 	faults []string
 }
 
+func (f *fields) has(key string) bool {
+	_, has := f.m[key]
+	return has
+}
+
 func (f *fields) fault(text string) { f.faults = append(f.faults, f.where+text) }
 
 // title writes a key as Cloud Controller's messages do: "Disk quota".
 func title(key string) string {
-	s := strings.NewReplacer("-", " ", "_", " ").Replace(key)
+	s := strings.ReplaceAll(key, "_", " ")
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// text is a string; null is "".
-func (f *fields) text(key string) *string {
-	v, ok := f.m[key]
-	if !ok {
-		return nil
-	}
+// text is a string of 1 to most characters; null is "".
+func (f *fields) text(key string, most int) *string {
+	v, given := f.m[key]
 	s, ok := v.(string)
-	if !ok && v != nil {
-		f.fault(title(key) + " must be a string")
+	switch {
+	case !given:
 		return nil
+	case v == nil:
+		return &s
+	case !ok:
+		f.fault(title(key) + " must be a string")
+	}
+	if n := message.Size(v); n < 1 || n > most {
+		f.fault(fmt.Sprintf("%s must be between 1 and %d characters", title(key), most))
 	}
 	return &s
 }
@@ -49,17 +76,10 @@ const maxStack = 4096
 
 // stack is the name of a stack; null is none (CC: BuildpackLifecycleDataMessage).
 func (f *fields) stack() *string {
-	v, ok := f.m["stack"].(string)
-	switch {
-	case f.m["stack"] == nil:
-	case !ok:
-		f.fault("Stack must be a string")
-	case v == "" || utf8.RuneCountInString(v) > maxStack:
-		f.fault(fmt.Sprintf("Stack must be between 1 and %d characters", maxStack))
-	default:
-		return &v
+	if f.m["stack"] == nil {
+		return nil
 	}
-	return nil
+	return f.text("stack", maxStack)
 }
 
 // lifecycle is the type of a lifecycle; Cloud Controller passes over all others (CC:
@@ -73,40 +93,23 @@ func (f *fields) lifecycle() *string {
 
 // user is whom a process runs as; null is the lifecycle's (CC:
 // ManifestProcessUpdateMessage).
-func (f *fields) user() *string {
-	v, given := f.m["user"]
-	user, ok := v.(string)
-	switch {
-	case !given:
-		return nil
-	case v != nil && !ok:
-		f.fault("User must be a string")
-		return nil
-	case v != nil && (user == "" || utf8.RuneCountInString(user) > maxName):
-		f.fault(fmt.Sprintf("User must be between 1 and %d characters", maxName))
-		return nil
-	}
-	return &user
-}
+func (f *fields) user() *string { return f.text("user", maxName) }
 
 // forHTTP refuses an endpoint for a health check of another type.
 func (f *fields) forHTTP(prefix string) {
-	kind, hasKind := f.m[prefix+"-type"]
-	if _, has := f.m[prefix+"-http-endpoint"]; has && hasKind && kind != "http" {
+	kind, hasKind := f.m[prefix+"_type"]
+	if _, has := f.m[prefix+"_http_endpoint"]; has && hasKind && kind != "http" {
 		f.fault(title(prefix) + ` type must be "http" to set a health check HTTP endpoint`)
 	}
 }
 
-// command is a start command; null, "null" and "default" mean the droplet's.
+// command is a start command; null, false, "null" and "default" mean the droplet's.
 func (f *fields) command() *string {
-	c := f.text("command")
-	if c == nil || f.m["command"] == nil {
-		return c
+	if f.m["command"] == false {
+		return new("")
 	}
-	if n := utf8.RuneCountInString(*c); n == 0 || n > maxCommand {
-		f.fault(fmt.Sprintf("Command must be between 1 and %d characters", maxCommand))
-	}
-	if *c == "null" || *c == "default" {
+	c := f.text("command", maxCommand)
+	if c != nil && (*c == "null" || *c == "default") {
 		*c = ""
 	}
 	return c
@@ -140,10 +143,11 @@ func (f *fields) whole(key string) []any {
 // buildpacks are the names and URLs of "buildpacks" (CC: BuildpackLifecycleDataMessage).
 func (f *fields) buildpacks() (names []string, given bool) {
 	names, given = f.texts("buildpacks")
-	bad := func(name string) bool {
-		return strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxStack
+	bad := func(v any) bool {
+		name, isText := v.(string)
+		return isText && (strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxStack)
 	}
-	if slices.ContainsFunc(names, bad) {
+	if list, _ := f.m["buildpacks"].([]any); slices.ContainsFunc(list, bad) {
 		f.fault(fmt.Sprintf("Buildpacks entries must be between 1 and %d characters", maxStack))
 	}
 	return names, given
@@ -152,13 +156,9 @@ func (f *fields) buildpacks() (names []string, given bool) {
 // buildpack is the name or URL of "buildpack"; null, "null" and "default" are "" (CC:
 // ManifestBuildpackMessage).
 func (f *fields) buildpack() *string {
-	b := f.text("buildpack")
-	switch {
-	case b == nil, f.m["buildpack"] == nil:
-	case *b == "default", *b == "null":
+	b := f.text("buildpack", maxStack)
+	if b != nil && (*b == "null" || *b == "default") {
 		*b = ""
-	case *b == "", utf8.RuneCountInString(*b) > maxStack:
-		f.fault(fmt.Sprintf("Buildpack must be between 1 and %d characters", maxStack))
 	}
 	return b
 }
@@ -191,14 +191,11 @@ func (f *fields) texts(key string) (texts []string, given bool) {
 	return texts, given
 }
 
-func (f *fields) object(key string) map[string]any {
-	v, ok := f.m[key]
-	if !ok || v == nil {
-		return nil
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		f.fault(title(key) + " must be an object")
+// object is a map, which messages call otherwise than its key.
+func (f *fields) object(key, called string) map[string]any {
+	m, ok := f.m[key].(map[string]any)
+	if f.m[key] != nil && !ok {
+		f.fault(called + " must be an object")
 	}
 	return m
 }
@@ -286,35 +283,26 @@ func ParseSize(s string) (int64, bool) {
 	return int64(n), true
 }
 
+// size is a size, nil of a blank value (CC: AppManifestMessage.validate_byte_format).
 func (f *fields) size(key string) *int64 {
-	v, ok := f.m[key]
-	if !ok || v == nil {
+	v := f.m[key]
+	if message.Blank(v) {
 		return nil
 	}
-	text := fmt.Sprint(v)
+	text := message.Text(v)
 	n, ok := ParseSize(text)
 	switch {
-	case ok:
-		return &n
-	case strings.TrimSpace(text) == "": // as if it were not there
-	case numericPrefix.MatchString(text):
+	case !numericPrefix.MatchString(text):
+		f.fault(title(key) + " is not a number")
+	case !ok:
 		f.fault(title(key) + " must use a supported unit: B, K, KB, M, MB, G, GB, T, or TB")
 	default:
-		f.fault(title(key) + " is not a number")
+		return &n
 	}
 	return nil
 }
 
-// megabytes reads the first of the keys that is there: the CLI writes
-// disk-quota where manifests have disk_quota.
-func (f *fields) megabytes(keys ...string) *int {
-	key := keys[0]
-	for _, k := range keys {
-		if f.m[k] != nil {
-			key = k
-			break
-		}
-	}
+func (f *fields) megabytes(key string) *int {
 	n := f.size(key)
 	if n == nil {
 		return nil
@@ -329,7 +317,7 @@ func (f *fields) megabytes(keys ...string) *int {
 
 // rate is a size, or -1 or 0 without a unit.
 func (f *fields) rate(key string) *int64 {
-	if v := fmt.Sprint(f.m[key]); v == "-1" || v == "0" {
+	if v := message.Text(f.m[key]); v == "-1" || v == "0" {
 		n, _ := strconv.ParseInt(v, 10, 64)
 		return &n
 	}
@@ -346,21 +334,23 @@ const maxSeconds = math.MaxInt32
 
 // check reads the keys of a health check that begin with prefix.
 func (f *fields) check(prefix string) Check {
-	c := Check{Type: f.text(prefix + "-type"), Endpoint: f.text(prefix + "-http-endpoint"),
-		InvocationTimeout: f.number(prefix+"-invocation-timeout", 1, maxSeconds), Interval: f.number(prefix+"-interval", 1, maxSeconds)}
-	if c.Type != nil {
-		if *c.Type == "none" { // as it once was called
-			*c.Type = "process"
+	c := Check{InvocationTimeout: f.number(prefix+"_invocation_timeout", 1, maxSeconds), Interval: f.number(prefix+"_interval", 1, maxSeconds)}
+	if v, given := f.m[prefix+"_type"]; given {
+		kind, _ := v.(string)
+		if kind == "none" { // as it once was called
+			kind = "process"
 		}
-		if !cf.IsCheckType(*c.Type) {
+		if !cf.IsCheckType(kind) {
 			f.fault(title(prefix) + cf.CheckTypeMessage)
 		}
+		c.Type = &kind
 	}
-	if f.m[prefix+"-http-endpoint"] == nil {
-		c.Endpoint = nil
-	}
-	if c.Endpoint != nil && !strings.HasPrefix(*c.Endpoint, "/") {
-		f.fault(title(prefix) + " http endpoint must be a valid URI path")
+	if v := f.m[prefix+"_http_endpoint"]; v != nil {
+		if !message.IsURIPath(v) {
+			f.fault(title(prefix) + " http endpoint must be a valid URI path")
+		}
+		endpoint, _ := v.(string)
+		c.Endpoint = &endpoint
 	}
 	return c
 }

@@ -45,7 +45,7 @@ func (app *App) readJobs(f *fields) {
 
 // readJob reads a job, whose schedule is a cron expression or a list of them.
 func readJob(m map[string]any) (j Job, faults []string) {
-	f := &fields{m: m}
+	f := &fields{m: underscored(m)}
 	j.Name, j.Command = f.filled("name"), f.filled("command")
 	f.short("Command", j.Command, maxCommand)
 	switch s := m["schedule"].(type) {
@@ -60,6 +60,6 @@ func readJob(m map[string]any) (j Job, faults []string) {
 			f.fault("Schedule is invalid: " + err.Error())
 		}
 	}
-	j.MemoryMB, j.DiskMB, j.Timeout = f.megabytes("memory"), f.megabytes("disk_quota", "disk-quota"), f.number("timeout", 1, 7*24*3600)
+	j.MemoryMB, j.DiskMB, j.Timeout = f.megabytes("memory"), f.megabytes("disk_quota"), f.number("timeout", 1, 7*24*3600)
 	return j, f.faults
 }

@@ -89,10 +89,11 @@ const LifecycleCNB = "cnb"
 // Buildpack is the key of an entry that names buildpacks, as Cloud Controller's messages
 // have it; "" without one.
 func (app *App) Buildpack() string {
+	keys := underscored(app.raw)
 	switch {
-	case app.raw["buildpacks"] != nil:
+	case keys["buildpacks"] != nil:
 		return "Buildpacks"
-	case app.raw["buildpack"] != nil:
+	case keys["buildpack"] != nil:
 		return "Buildpack"
 	}
 	return ""
@@ -157,12 +158,12 @@ func Parse(text []byte) (*Manifest, error) {
 	if left := maxNodes; !fits(&root, &left) {
 		return nil, ErrLarge
 	}
-	keepDates(&root)
+	simplify(&root)
 	var top map[string]any
 	if err := root.Decode(&top); err != nil {
 		return nil, errSyntax
 	}
-	if v, ok := top["version"]; ok && v != 1 {
+	if !slices.Contains([]any{nil, false, 1, 1.0}, top["version"]) {
 		return nil, Invalid{"Unsupported manifest schema version. Currently supported versions: [1]."}
 	}
 	list, ok := top["applications"].([]any)
@@ -194,13 +195,17 @@ func fits(n *yaml.Node, left *int) bool {
 	return !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !fits(c, left) })
 }
 
-// keepDates makes text of dates, as they are written: no field is a time.
-func keepDates(n *yaml.Node) {
+// simplify makes text of dates, as they are written, and of keys: no field is a time,
+// and labels may be called 1 or true.
+func simplify(n *yaml.Node) {
 	if n.ShortTag() == "!!timestamp" {
 		n.Tag = "!!str"
 	}
-	for _, c := range n.Content {
-		keepDates(c)
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode && c.ShortTag() != "!!merge" {
+			c.Tag = "!!str"
+		}
+		simplify(c)
 	}
 }
 
@@ -219,17 +224,15 @@ func parseApp(i int, entry any) (App, []string) {
 		f.fault("must be a map")
 		return App{}, f.faults
 	}
-	f.m = m
+	f.m = underscored(m)
 	app := App{raw: m}
-	if name := m["name"]; name != nil {
-		app.Name = message.Text(name)
-	}
-	if strings.TrimSpace(app.Name) == "" {
+	if name := f.m["name"]; message.Blank(name) {
 		f.fault("Name must not be empty")
 	} else {
+		app.Name = message.Text(name)
 		f.where = fmt.Sprintf("For application '%s': ", app.Name)
 	}
-	if _, isText := m["name"].(string); !isText {
+	if _, isText := f.m["name"].(string); !isText {
 		f.fault("Name must be a string")
 	}
 	app.read(f)
@@ -248,14 +251,15 @@ func (app *App) read(f *fields) {
 			app.Buildpacks = []string{*b}
 		}
 	}
-	if f.m["buildpacks"] != nil && f.m["buildpack"] != nil {
+	one, many := f.has("buildpack"), f.has("buildpacks")
+	if one && many {
 		f.fault("Buildpack and Buildpacks fields cannot be used together.")
 	}
 	app.readEnv(f)
-	app.Credentials = f.object("cnb-credentials")
+	app.Credentials = f.object("cnb_credentials", "Credentials")
 	app.CredentialsSet = app.Credentials != nil
 	app.Docker = f.m["docker"] != nil
-	if app.Docker && app.BuildpackSet {
+	if app.Docker && (one || many) {
 		f.fault("Cannot specify both buildpack(s) and docker keys")
 	}
 	app.readMetadata(f)
@@ -284,7 +288,7 @@ func (app *App) readEnv(f *fields) {
 
 // readMetadata reads labels and annotations (CC: app/messages/validators/metadata_validator.rb).
 func (app *App) readMetadata(f *fields) {
-	app.Metadata = f.object("metadata")
+	app.Metadata = f.object("metadata", "Metadata")
 	meta := &fields{where: f.where + "Metadata ", m: app.Metadata}
 	known := func(key string) bool { return key == "labels" || key == "annotations" }
 	if unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(app.Metadata)), known); len(unknown) > 0 {
@@ -393,23 +397,23 @@ func (app *App) readProcesses(f *fields) {
 			f.fault("Processes must be an array of process configurations")
 			return
 		}
-		pf := &fields{m: m}
-		kind := pf.text("type")
-		if kind == nil || *kind == "" {
+		pf := &fields{m: underscored(m)}
+		if message.Blank(pf.m["type"]) {
 			f.fault("All Processes must specify a type")
 			return
 		}
-		if len(*kind) > maxName {
+		kind := message.Text(pf.m["type"])
+		if len(kind) > maxName {
 			f.fault(fmt.Sprintf("Process types must be between 1 and %d characters", maxName))
 			return
 		}
-		pf.where = f.where + fmt.Sprintf("Process \"%s\": ", *kind)
-		if seen[*kind] {
-			f.fault(fmt.Sprintf("Process \"%s\" may only be present once", *kind))
+		pf.where = f.where + fmt.Sprintf("Process \"%s\": ", kind)
+		if seen[kind] {
+			f.fault(fmt.Sprintf("Process \"%s\" may only be present once", kind))
 		}
-		seen[*kind] = true
+		seen[kind] = true
 		p := readProcess(pf, true)
-		p.Type = *kind
+		p.Type = kind
 		f.faults = append(f.faults, pf.faults...)
 		app.Processes = append(app.Processes, p)
 	}
@@ -429,17 +433,17 @@ func (p Process) given() bool {
 
 // readProcess reads a process; one of "processes" is listed, and has a user.
 func readProcess(f *fields, listed bool) Process {
-	p := Process{Listed: listed, MemoryMB: f.megabytes("memory"), DiskMB: f.megabytes("disk_quota", "disk-quota"), LogRate: f.rate("log-rate-limit-per-second")}
+	p := Process{Listed: listed, MemoryMB: f.megabytes("memory"), DiskMB: f.megabytes("disk_quota"), LogRate: f.rate("log_rate_limit_per_second")}
 	p.Instances = f.number("instances", 0, maxInstances)
-	f.forHTTP("health-check")
-	f.forHTTP("readiness-health-check")
+	f.forHTTP("health_check")
+	f.forHTTP("readiness_health_check")
 	p.Command = f.command()
 	if listed {
 		p.User = f.user()
 	}
-	p.Health = f.check("health-check")
+	p.Health = f.check("health_check")
 	p.Health.Timeout = f.number("timeout", 1, maxSeconds)
-	p.Readiness = f.check("readiness-health-check")
+	p.Readiness = f.check("readiness_health_check")
 	return p
 }
 
@@ -468,10 +472,10 @@ func (app *App) readSidecars(f *fields) {
 		m, _ := v.(map[string]any)
 		s, faults := readSidecar(m)
 		for _, fault := range faults {
-			if s.Name == "" {
+			if name := m["name"]; message.Blank(name) {
 				f.fault("Sidecar " + strings.ToLower(fault))
 			} else {
-				f.fault(fmt.Sprintf("Sidecar \"%s\": %s", s.Name, fault))
+				f.fault(fmt.Sprintf("Sidecar \"%s\": %s", message.Text(name), fault))
 			}
 		}
 		app.Sidecars = append(app.Sidecars, s)
@@ -484,8 +488,8 @@ func readSidecar(m map[string]any) (s cf.Sidecar, faults []string) {
 	sf := &fields{m: m}
 	s.Name, s.Command = sf.filled("name"), sf.filled("command")
 	s.ProcessTypes, _ = sf.texts("process_types")
-	if len(s.ProcessTypes) == 0 && len(sf.faults) == 0 {
-		if m["process_types"] == nil {
+	if types := m["process_types"]; message.Size(types) == 0 {
+		if types == nil {
 			sf.fault("Process types must be an array")
 		}
 		sf.fault("Process types must have at least 1 process_type")
@@ -502,7 +506,7 @@ func readSidecar(m map[string]any) (s cf.Sidecar, faults []string) {
 // filled is a string that must be there.
 func (f *fields) filled(key string) string {
 	s, ok := f.m[key].(string)
-	if f.m[key] == nil || ok && strings.TrimSpace(s) == "" {
+	if message.Blank(f.m[key]) {
 		f.fault(title(key) + " can't be blank")
 	}
 	if !ok {

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -72,7 +73,7 @@ const notRouteObjects = "Routes must be a list of route objects"
 // readRoutes checks in the order of ManifestRoutesUpdateMessage: the objects, then
 // each URL, then the protocols.
 func (app *App) readRoutes(f *fields) {
-	app.NoRoute, app.RandomRoute, app.DefaultRoute = f.routeFlag("no-route"), f.routeFlag("random-route"), f.routeFlag("default-route")
+	app.NoRoute, app.RandomRoute, app.DefaultRoute = f.routeFlag("no_route"), f.routeFlag("random_route"), f.routeFlag("default_route")
 	v, given := f.m["routes"]
 	if !given {
 		return
@@ -100,17 +101,14 @@ func (app *App) readRoutes(f *fields) {
 		r.Options, _ = m["options"].(map[string]any)
 		app.Routes = append(app.Routes, r)
 	}
-	app.checkRoutes(f)
-}
-
-func (app *App) checkRoutes(f *fields) {
 	for _, r := range app.Routes {
 		if _, _, _, ok := SplitURL(r.URL); !ok {
 			f.fault("The route '" + r.URL + "' is not a properly formed URL")
 		}
 	}
-	for _, r := range app.Routes {
-		if r.Protocol != "" && r.Protocol != "http1" && r.Protocol != "http2" && r.Protocol != "tcp" {
+	for _, v := range list {
+		m, _ := v.(map[string]any)
+		if !slices.Contains([]any{nil, "http1", "http2", "tcp"}, m["protocol"]) {
 			f.fault("Route protocol must be 'http1', 'http2' or 'tcp'.")
 		}
 	}
@@ -121,7 +119,7 @@ func (f *fields) routeFlag(key string) bool {
 	v := f.m[key]
 	b, ok := v.(bool)
 	if !ok && v != nil {
-		f.fault(strings.ToUpper(key[:1]) + key[1:] + " must be a boolean")
+		f.fault(strings.ReplaceAll(title(key), " ", "-") + " must be a boolean")
 	}
 	return b
 }

@@ -30,6 +30,8 @@ func Blank(v any) bool {
 		return len(x) == 0
 	case *Object:
 		return len(x.Keys) == 0
+	case map[string]any: // of YAML
+		return len(x) == 0
 	}
 	return false
 }
@@ -59,13 +61,16 @@ var (
 	Present = rule("can't be blank", func(v any) bool { return !Blank(v) })
 	Absent  = rule("must be blank", Blank)
 	URI     = rule("must be a valid URI", isURI)
-	URIPath = rule("must be a valid URI path", matches(uriPath))
+	URIPath = rule("must be a valid URI path", IsURIPath)
 )
 
 var (
 	uriPath = regexp.MustCompile(`(?m)^(?:/|/([^\s/]\S*)?)$`)
 	uri     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[!-~]+$`)
 )
+
+// IsURIPath reports whether a value is the path of a URI (CC: UriUtils.is_uri_path?).
+func IsURIPath(v any) bool { return matches(uriPath)(v) }
 
 func isURI(v any) bool {
 	s, ok := v.(string)
@@ -89,6 +94,8 @@ func Size(v any) int {
 		return len(x)
 	case *Object:
 		return len(x.Keys)
+	case map[string]any: // of YAML
+		return len(x)
 	}
 	return utf8.RuneCountInString(Text(v))
 }
