@@ -25,7 +25,7 @@ type GitCmd struct {
 
 type remoteCmd struct {
 	capi.Flags
-	App   string `arg:"" help:"The app's name. It need not exist."`
+	App   string `arg:"" help:"The app's name. The first push creates it."`
 	Org   string `help:"The org." default:"cupola" short:"o"`
 	Space string `help:"The space." default:"dev" short:"s"`
 	Add   string `help:"Add a git remote with this name, and let git ask cupola for the credentials." placeholder:"NAME"`
@@ -49,6 +49,9 @@ func (c *remoteCmd) Run(e *command.Env) error {
 		remote = "ssh://git@" + proxy.Address + repository
 		hint = fmt.Sprintf("The fingerprint of the host key, which ssh shows at the first push, is SHA256:%s\n", proxy.Fingerprint)
 	}
+	if err := c.find(e, api); err != nil {
+		return err
+	}
 	if c.Add == "" {
 		_, err := fmt.Fprintln(e.Out, remote)
 		return err
@@ -58,6 +61,24 @@ func (c *remoteCmd) Run(e *command.Env) error {
 	}
 	fmt.Fprintf(e.Out, "Added the remote %s: %s\n%sDeploy with: git push %s main\n", c.Add, remote, hint, c.Add)
 	return nil
+}
+
+// find says if there is no such app yet, and fails if there is no such space. Without
+// credentials at hand it does not know.
+func (c *remoteCmd) find(e *command.Env, api string) error {
+	client := login(e.Ctx, &c.Flags, api)
+	if client == nil {
+		return nil
+	}
+	space, err := capi.Place{Org: c.Org}.Find(e.Ctx, client, "space", "spaces", c.Space)
+	if err != nil {
+		return fmt.Errorf("%w: name the app's place with --org and --space (now %s and %s)", err, c.Org, c.Space)
+	}
+	apps, err := capi.List[struct{ GUID string }](e.Ctx, client, "/v3/apps?space_guids="+space+"&"+capi.Filter("names", c.App))
+	if err == nil && len(apps) == 0 {
+		fmt.Fprintf(e.Err, "There is no app %s in space %s of org %s: the first push creates it. For an app elsewhere, give --org and --space.\n", c.App, c.Space, c.Org)
+	}
+	return err
 }
 
 // add adds the remote, or changes its address, and sets this program as the helper for
@@ -100,8 +121,7 @@ type credentialCmd struct {
 }
 
 // Run answers git, as git-credential(1) describes it. It answers for the API's host
-// alone. The credentials are --password, or a token of the cf CLI if it targets this
-// API, or the admin password of the data directory.
+// alone.
 func (c *credentialCmd) Run(e *command.Env) error {
 	if c.Operation != "get" {
 		return nil
@@ -113,16 +133,45 @@ func (c *credentialCmd) Run(e *command.Env) error {
 	if err := asksFor(os.Stdin, api); err != nil {
 		return err
 	}
-	user, password := c.User, c.Password
-	if password == "" {
-		if token, ok := cfToken(e.Ctx, api); ok {
-			user, password = "cf", token
-		} else if password, err = c.FindPassword(); err != nil {
-			return fmt.Errorf("%w; or log in with cf login -a %s", err, api)
-		}
+	user, password, token, err := credentials(e.Ctx, &c.Flags, api)
+	if err != nil {
+		return fmt.Errorf("%w; or log in with cf login -a %s", err, api)
+	}
+	if token != "" {
+		user, password = "cf", token
 	}
 	_, err = fmt.Fprintf(e.Out, "username=%s\npassword=%s\n", user, password)
 	return err
+}
+
+// credentials are --password, or a token of the cf CLI if it targets this API, or the
+// admin password of the data directory.
+func credentials(ctx context.Context, f *capi.Flags, api string) (user, password, token string, err error) {
+	if f.Password != "" {
+		return f.User, f.Password, "", nil
+	}
+	if token, ok := cfToken(ctx, api); ok {
+		return "", "", token, nil
+	}
+	password, err = f.FindPassword()
+	return f.User, password, "", err
+}
+
+// login is a client with these credentials; nil if there are none, or the API does not take
+// them.
+func login(ctx context.Context, f *capi.Flags, api string) *capi.Client {
+	user, password, token, err := credentials(ctx, f, api)
+	if err == nil && token != "" {
+		return &capi.Client{API: api, Token: token, HTTP: &http.Client{}}
+	}
+	if err != nil {
+		return nil
+	}
+	client, err := capi.Login(ctx, api, user, password)
+	if err != nil {
+		return nil
+	}
+	return client
 }
 
 // asksFor fails unless git asks for the credentials of the API's host.

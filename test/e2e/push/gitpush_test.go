@@ -232,6 +232,36 @@ func wantEvents(d *e2e.Daemon, app string, types ...string) {
 	}
 }
 
+// TestGitRemote asks for the addresses of an app that exists, and of ones that do not.
+func TestGitRemote(t *testing.T) {
+	t.Parallel()
+	d := e2e.SharedDaemon(t)
+	d.API("POST", "/v3/apps", e2e.Doc{"name": "remote, 50%", "relationships": e2e.Doc{"space": e2e.ToOne(d.First("/v3/spaces?names=dev"))}}, nil)
+	for _, c := range []struct {
+		args       []string
+		env, ended string
+		want, note string
+	}{
+		{[]string{"remote, 50%"}, "", "", "/git/cupola/dev/remote%2C%2050%25.git\n", ""},
+		{[]string{"new"}, "", "", "/git/cupola/dev/new.git\n", "There is no app new in space dev of org cupola: the first push creates it. For an app elsewhere, give --org and --space."},
+		{[]string{"new"}, "CUPOLA_PASSWORD=wrong", "", "/git/cupola/dev/new.git\n", ""},
+		{[]string{"new", "--space", "nowhere"}, "", "exit status 1", "", "there is no space nowhere: name the app's place with --org and --space (now cupola and nowhere)"},
+		{[]string{"new", "--org", "none"}, "", "exit status 1", "", "there is no org none: name the app's place with --org and --space (now none and dev)"},
+	} {
+		var out, errs strings.Builder
+		cmd := exec.CommandContext(t.Context(), d.Binary, append([]string{"git", "remote"}, c.args...)...)
+		cmd.Env = append(os.Environ(), "CUPOLA_API=http://"+d.Addr, "CUPOLA_PASSWORD="+e2e.AdminPassword, c.env)
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		ended := ""
+		if err := cmd.Run(); err != nil {
+			ended = err.Error()
+		}
+		if ended != c.ended || !strings.HasSuffix(out.String(), c.want) || !strings.Contains(errs.String(), c.note) || c.note == "" && errs.Len() > 0 {
+			t.Errorf("cupola git remote %q %s: got %s\n%s\n%s", c.args, c.env, ended, out.String(), errs.String())
+		}
+	}
+}
+
 // TestGitPushCredentials pushes as users with and without roles.
 func TestGitPushCredentials(t *testing.T) {
 	t.Parallel()
