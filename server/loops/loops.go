@@ -89,7 +89,7 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, pull reconcile.Pull,
 	if len(x.DataServices) > 0 {
 		sources = append([]reconcile.Source{{Desired: databroker.AllDesired}}, sources...)
 	}
-	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: pull, BBS: l.Desired, Sources: sources, Release: apps.Release, StackVersion: l.stackVersion(),
+	l.Reconcile = reconcile.New(reconcile.Config{Store: x.Store, Cells: l.cells(ctx), API: x.APIURL(), Pull: pull, BBS: l.Desired, Sources: sources, Release: apps.Release, StackVersion: l.stackVersion(), Whole: x.Images.Whole,
 		Observe: observe, Logs: x.Logs.Line, Log: x.Log})
 	l.Sleep = sleep.New(sleep.Config{Store: x.Store, Router: r, Defaults: cf.SleepTimes{After: x.SleepAfter, StopAfter: x.SleepStopAfter},
 		Freeze: x.Freeze, Thaw: x.Cell.Thaw, Containers: x.AllContainers, Routed: l.Ingress.Current, Logs: x.Logs.Line, Log: x.Log})

@@ -28,6 +28,7 @@ type harness struct {
 	stop  func()
 	// versions are the loop's StackVersion; nil at first.
 	versions func(string) string
+	whole    error // what the loop's Whole finds to be wrong with any droplet
 
 	pullUntil func(ctx context.Context, reference string) // before pull
 
@@ -60,6 +61,7 @@ func withHarness(t *testing.T, f func(t *testing.T, h *harness)) {
 func (h *harness) begin() {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	h.loop = New(Config{Store: h.store, Cells: []Cell{h.cell}, API: "http://api.localhost", StackVersion: h.versions, Release: apps.Release,
+		Whole: func(context.Context, string) error { return h.whole },
 		Pull: func(ctx context.Context, p ImagePull) (Image, error) {
 			if h.pullUntil != nil {
 				h.pullUntil(ctx, p.Reference)

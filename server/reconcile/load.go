@@ -19,6 +19,7 @@ type loader struct {
 	bbs       *bbsrows.Cache
 	sources   []Source
 	images    *images
+	checks    *checks
 	versions  func(stack string) string
 	platform  desire.Platform
 	stacks    map[string]*cf.Stack // by name
@@ -46,7 +47,7 @@ type loader struct {
 // load reads all but the cells.
 func (l *Loop) load(tx *store.Tx, cells []CellState) (World, error) {
 	r := l.loader(tx)
-	r.fetches, r.bbs, r.sources, r.images, r.versions, r.earlier = l.fetches, l.bbs, l.sources, l.images, l.versions, l.processes
+	r.fetches, r.bbs, r.sources, r.images, r.checks, r.versions, r.earlier = l.fetches, l.bbs, l.sources, l.images, l.checks, l.versions, l.processes
 	r.world = World{Now: tx.Now, Cells: cells}
 	err := r.do(r.loadPlatform, r.loadOwners, r.loadApps, r.loadRoutes, r.loadProcesses, r.workOfBuilds, r.workOfTasks, r.loadRows, r.loadSources, r.loadBBS, r.stale, r.keepDamaged)
 	if err == nil {

@@ -37,6 +37,9 @@ type Config struct {
 	// StackVersion names what a stack is made of: another name, other files. "", and nil:
 	// no staging is skipped.
 	StackVersion func(stack string) string
+	// Whole reads the bits of a droplet that a build would take, and fails if some are gone or
+	// damaged. It is required where StackVersion is.
+	Whole func(ctx context.Context, digest string) error
 	// Sources derive what is desired besides.
 	Sources []Source
 	BBS     *bbsrows.Cache // reads what the BBS was asked for; nil makes one
@@ -59,6 +62,7 @@ type Loop struct {
 	observer func(Look)
 	log      *slog.Logger
 	fetches  *fetches
+	checks   *checks
 	versions func(stack string) string
 	release  releaser
 	wake     chan struct{}
@@ -84,6 +88,7 @@ func New(c Config) *Loop {
 	c.Logs = l.logs
 	l.images = newImages(c, l.Wake)
 	l.release = c.Release
+	l.checks = &checks{whole: c.Whole, say: l.logs, log: l.log, done: l.Wake, queue: fairqueue.New(maxChecks, maxOrgChecks), builds: map[string]*check{}}
 	l.fetches = &fetches{pull: c.Pull, release: c.Release, store: c.Store, logs: l.logs, log: l.log, done: l.Wake,
 		queue: fairqueue.New(maxFetches, maxOrgFetches), builds: map[string]*fetch{}}
 	return l
@@ -106,6 +111,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	ctx = store.As(ctx, "scheduler")
 	defer l.fetches.end()
 	defer l.images.end()
+	defer l.checks.end()
 	return store.Derive(ctx, l.store, store.Derivation[decision]{Name: "schedule", Read: l.decide, Use: l.act, Tick: tick, Wake: l.wake, Log: l.log})
 }
 
@@ -138,6 +144,7 @@ func (l *Loop) act(ctx context.Context, d decision) (next time.Time, err error) 
 		return time.Now().Add(time.Second), l.mend(ctx, d.damaged)
 	}
 	l.fetches.keep(d.Work)
+	l.checks.keep(d.Work)
 	l.images.keep()
 	l.observe(d.World, d.actions, d.began)
 	effects, err := l.write(ctx, d.actions)

@@ -30,7 +30,7 @@ func (l *loader) findReusable(in desire.StagingIn, w *Work) (err error) {
 	}
 	last, err := store.Builds.First(l.tx, store.Query{Where: map[string][]string{"app_guids": {b.AppGUID}, "states": {string(cf.BuildStaged)}}, Order: "created_at", Desc: true})
 	if err == nil && last.Inputs == w.Inputs {
-		w.Reuse, err = l.reusable(last.DropletGUID)
+		err = l.takeIfWhole(last.DropletGUID, b, w)
 	}
 	if store.IsNotFound(err) || store.IsDamaged(err) {
 		return nil
@@ -38,13 +38,20 @@ func (l *loader) findReusable(in desire.StagingIn, w *Work) (err error) {
 	return err
 }
 
-// reusable is the GUID of a droplet, if it can be started as it is; otherwise "".
-func (l *loader) reusable(guid string) (string, error) {
+// takeIfWhole lets a build take a droplet that can be started as it is and whose bits are
+// whole. The build waits until they have been read.
+func (l *loader) takeIfWhole(guid string, b *cf.Build, w *Work) error {
 	d, err := store.Droplets.Get(l.tx, guid)
 	if err != nil || d.State != cf.DropletStaged || d.Digest == "" || len(d.ProcessTypes) == 0 {
-		return "", err
+		return err
 	}
-	return guid, nil
+	switch over, err := l.checks.want(b, l.orgOf(l.apps[b.AppGUID]), d); {
+	case !over:
+		w.Waits = true
+	case err == nil:
+		w.Reuse = guid
+	}
+	return nil
 }
 
 // inputs is the fingerprint of what a staging depends on; "" if a buildpack is

@@ -1,8 +1,12 @@
 package reconcile
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"testing"
 
+	"cupola/runtime/durable"
 	"cupola/runtime/lrp"
 	"cupola/store"
 	"cupola/store/cf"
@@ -128,6 +132,32 @@ func TestAChangedBuildIsStaged(t *testing.T) {
 				b := change(h, app, &version, first)
 				if !h.staged(b, "d3") || h.dropletOf(b).Digest != "d3" {
 					t.Error("it was not staged")
+				}
+			})
+		})
+	}
+}
+
+// A droplet whose bits a disk has lost is not taken, and the log says so.
+func TestABuildOfALostDropletIsStaged(t *testing.T) {
+	for found, err := range map[string]error{"are gone": fs.ErrNotExist, "are damaged": durable.ErrDamaged, "cannot be read": errors.New("input/output error")} {
+		t.Run(found, func(t *testing.T) {
+			withHarness(t, func(t *testing.T, h *harness) {
+				version := "1"
+				h.skipping(&version)
+				app, _ := h.app("hello", 0, 64)
+				first := h.build(app)
+				h.staged(first, "d2")
+				before := h.dropletOf(first)
+				h.whole = fmt.Errorf("droplet d2: %w", err)
+				second := h.build(app)
+				if !h.staged(second, "d3") || h.dropletOf(second).Digest != "d3" {
+					t.Error("it was not staged")
+				}
+				h.wantLine("STG", "Nothing changed since droplet "+before.GUID+", but its files "+found+": it is staged again")
+				h.whole = nil
+				if third := h.build(app); h.staged(third, "d4") || h.dropletOf(third).Digest != "d3" {
+					t.Error("the build after it did not take its droplet")
 				}
 			})
 		})

@@ -48,12 +48,31 @@ func TestUnchangedPush(t *testing.T) {
 				t.Errorf("got droplet %+v after %+v; want another, with the same bits if it was not staged", second, first)
 			}
 			d.Running("same", "web", 1)
+			if damaged := currentDroplet(d, "same"); c.want {
+				damage(t, d, damaged.Checksum.Value)
+				if out := push(); !strings.Contains(out, "Nothing changed since droplet "+damaged.GUID+", but its files are damaged: it is staged again") {
+					t.Errorf("a push whose droplet is damaged was not staged:\n%s", out)
+				}
+				d.Running("same", "web", 1)
+			}
 			supplies["bin/supply"] = quiet + "# another version\n"
 			d.SendBuildpack(d.First("/v3/buildpacks?names=mine"), "mine", supplies)
 			if out := push(); strings.Contains(out, skipped) {
 				t.Errorf("a push with another version of the buildpack was not staged:\n%s", out)
 			}
 		})
+	}
+}
+
+// damage changes a file of a droplet, as a disk does that loses bits.
+func damage(t *testing.T, d *e2e.Daemon, digest string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(d.Dir, "rootfs", "layers", digest+"-*", "fs", "home", "vcap", "app", "readme"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("got the files %v, %v; want one", files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("of no buildpacK"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
