@@ -29,7 +29,7 @@ func (a *Authority) read() error {
 	}
 	block, _ := pem.Decode(keyText)
 	if block == nil {
-		return fmt.Errorf("its key %s is no PEM: remove both for a new one", a.cfg.KeyFile)
+		return fmt.Errorf("its key %s is not PEM: remove both files, and the daemon makes new ones", a.cfg.KeyFile)
 	}
 	if a.key, err = x509.ParseECPrivateKey(block.Bytes); err != nil {
 		return fmt.Errorf("its key %s: %w", a.cfg.KeyFile, err)

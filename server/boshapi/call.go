@@ -181,7 +181,7 @@ func (c *call) decode(v any) error {
 		return err
 	}
 	if err := json.Unmarshal([]byte(body), v); err != nil {
-		return &refusal{http.StatusBadRequest, 40000, "The request is no JSON of the expected form: " + err.Error()}
+		return &refusal{http.StatusBadRequest, 40000, "The request is not JSON of the expected form: " + err.Error()}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (b *broker) provide(r *http.Request) (a answer, err error) {
 	case !ok:
 		return a, builtin.Refuse(http.StatusBadRequest, "the catalog has no service %q with a plan %q", q.ServiceID, q.PlanID)
 	case !guidRule().MatchString(guid):
-		return a, builtin.Refuse(http.StatusBadRequest, "the instance's id is no GUID")
+		return a, builtin.Refuse(http.StatusBadRequest, "the instance's ID is not a GUID")
 	case !b.HasFile.has(s):
 		return a, builtin.Refuse(http.StatusBadRequest, "%s is not prepared: an operator adds it to the stack %q with '%s'", s.name, s.software.stackName(), PrepareCommand(s.name))
 	}

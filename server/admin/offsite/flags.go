@@ -18,7 +18,7 @@ type Flags struct {
 	To           []string       `name:"backup-to" help:"Where encrypted backups go: a directory, sftp://USER@HOST/PATH?key=FILE or s3://HOST/BUCKET/PREFIX?credentials=FILE; none by default." env:"CUPOLA_BACKUP_TO" placeholder:"ADDRESS"`
 	Recipients   []string       `name:"backup-recipient" help:"Public key of age that backups are encrypted for; 'cupola backups key FILE' makes a pair." env:"CUPOLA_BACKUP_RECIPIENT" placeholder:"KEY"`
 	Every        time.Duration  `name:"backup-every" help:"How often a backup is made." default:"24h" env:"CUPOLA_BACKUP_EVERY" placeholder:"TIME"`
-	ChangesEvery time.Duration  `name:"backup-changes-every" help:"How often what changed since the last backup is sent, but for the data of services; 0 for not at all." default:"15s" env:"CUPOLA_BACKUP_CHANGES_EVERY" placeholder:"TIME"`
+	ChangesEvery time.Duration  `name:"backup-changes-every" help:"How often changes since the last backup are sent, except the data of services; 0 disables it." default:"15s" env:"CUPOLA_BACKUP_CHANGES_EVERY" placeholder:"TIME"`
 	Keep         map[string]int `name:"backup-keep" help:"How many backups are kept: the last ones, and the newest of so many days, weeks and months." default:"last=3,daily=7,weekly=4,monthly=6" mapsep:"," env:"CUPOLA_BACKUP_KEEP" placeholder:"NAME=N,…"`
 	Rate         int            `name:"backup-rate" help:"Maximum rate at which backups are sent, in MiB a second; unlimited by default." env:"CUPOLA_BACKUP_RATE" placeholder:"N"`
 }

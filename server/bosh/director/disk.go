@@ -50,7 +50,7 @@ func (l *Loop) deleteExpired(ctx context.Context) error {
 // what was on it.
 func DeleteDisk(tx *store.Tx, user string, d *cf.BOSHDisk) error {
 	if d.OrphanedAt.IsZero() {
-		return cf.Unprocessable("Disk %s is the disk of %s/%d of deployment %s: only a disk that is nobody's can be deleted", d.GUID, d.Group, d.Index, d.DeploymentName)
+		return cf.Unprocessable("Disk %s is the disk of %s/%d of deployment %s: only an orphaned disk can be deleted", d.GUID, d.Group, d.Index, d.DeploymentName)
 	}
 	if err := recordDisk(tx, &cf.BOSHTask{User: user}, "delete", d, nil); err != nil {
 		return err

@@ -86,7 +86,7 @@ func parseKey(text string) (*rsa.PrivateKey, error) {
 	if r, ok := key.(*rsa.PrivateKey); ok {
 		return r, nil
 	}
-	return nil, errors.New("its private key is no RSA key")
+	return nil, errors.New("its private key is not an RSA key")
 }
 
 func certificateTemplate(o Options, now time.Time, random io.Reader) (*x509.Certificate, error) {

@@ -156,7 +156,7 @@ func (r Recurring) check(found *Violations, n int, today string) {
 		switch {
 		case d.date == "":
 		case !isDate(d.date):
-			found.add(at.at(d.field), "%s%s is no day of the calendar", is, d.field)
+			found.add(at.at(d.field), "%s%s is not a day of the calendar", is, d.field)
 		case d.date < today:
 			found.add(at, "%s%s is before %scurrent_date", is, d.field, is)
 		}
@@ -178,7 +178,7 @@ func (d Date) check(found *Violations, n int, zone *time.Location, now time.Time
 	start, end := d.in(zone)
 	switch {
 	case start.IsZero() || end.IsZero():
-		found.add(at, "%sstart_date_time or end_date_time is no day of the calendar", is)
+		found.add(at, "%sstart_date_time or end_date_time is not a day of the calendar", is)
 	case !start.After(now):
 		found.add(at, "%sstart_date_time is before current date time", is)
 	}

@@ -74,7 +74,7 @@ func Decode(r *http.Request, to any) error {
 		return err
 	}
 	if err := json.Unmarshal(text, to); err != nil {
-		return Refuse(http.StatusBadRequest, "the request is no JSON object: %v", err)
+		return Refuse(http.StatusBadRequest, "the request is not a JSON object: %v", err)
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ function Alerts() {
       (firing.length
         ? html`<${Table} caption="Alerts that fire" columns=${columns} rows=${firing} id=${a => a.guid} kind="alerts" />`
         : html`<p><${State} value="OK" /> No alert fires.</p>`)}
-      ${targets.data?.resources.length === 0 && html`<p class="muted">Nobody is told: add a webhook or a mail address.</p>`}
+      ${targets.data?.resources.length === 0 && html`<p class="muted">Alerts go nowhere yet: add a webhook or a mail address.</p>`}
       ${failing.map(t => html`<p key=${t.guid} class="bad">The target ${t.name} takes no messages: ${t.failure}</p>`)}
     <//>
   `;
