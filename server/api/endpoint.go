@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	guard "cupola/runtime/fault"
 	"cupola/server/authz"
@@ -69,10 +71,31 @@ func (c *call) run(rt route) (*response, error) {
 	if err := c.authenticate(); err != nil {
 		return nil, err
 	}
+	if err := c.readQuery(); err != nil {
+		return nil, err
+	}
 	if err := c.takeSlot(); err != nil {
 		return nil, err
 	}
 	return rt.serve(c)
+}
+
+// readQuery refuses a query that cannot be read as a whole: url.Values leaves out the rest, and
+// a list would lack its filters. A semicolon is a character like others, as in Rails.
+func (c *call) readQuery() error {
+	if c.Request.URL.RawQuery == "" {
+		return nil
+	}
+	u := *c.Request.URL
+	u.RawQuery = strings.ReplaceAll(u.RawQuery, ";", "%3B")
+	values, err := url.ParseQuery(u.RawQuery)
+	if err != nil || !utf8.ValidString(fmt.Sprint(values)) {
+		return cf.Errorf(cf.InvalidRequest, "The request is invalid")
+	}
+	r := *c.Request
+	r.URL = &u
+	c.Request = &r
+	return nil
 }
 
 // authenticate reads the bearer token. A route that is public takes none.

@@ -27,6 +27,7 @@ var faults = map[cf.Kind]fault{
 	cf.Unknown:               {500, 10001, "UnknownError"},
 	cf.NotAuthenticated:      {401, 10002, "CF-NotAuthenticated"},
 	cf.NotAuthorized:         {403, 10003, "CF-NotAuthorized"},
+	cf.InvalidRequest:        {400, 10004, "CF-InvalidRequest"},
 	cf.BadQueryParameter:     {400, 10005, "CF-BadQueryParameter"},
 	cf.UnprocessableEntity:   {422, 10008, "CF-UnprocessableEntity"},
 	cf.ResourceNotFound:      {404, 10010, "CF-ResourceNotFound"},

@@ -15,7 +15,8 @@ const (
 	MessageParseError     Kind = "MessageParseError"
 	BadRequest            Kind = "BadRequest"
 	BadQueryParameter     Kind = "BadQueryParameter"
-	NotFound              Kind = "NotFound" // an unknown path
+	InvalidRequest        Kind = "InvalidRequest" // a query that cannot be read
+	NotFound              Kind = "NotFound"       // an unknown path
 	ResourceNotFound      Kind = "ResourceNotFound"
 	UnprocessableEntity   Kind = "UnprocessableEntity"
 	FeatureDisabled       Kind = "FeatureDisabled"
