@@ -46,7 +46,7 @@ type commandLine struct {
 	Top         machine.TopCmd     `cmd:"" group:"The machine" help:"Show live which apps use processors, memory, disk and requests."`
 	Disk        machine.DiskCmd    `cmd:"" group:"The machine" help:"Show what takes room in the data directory, and delete caches."`
 	Support     machine.SupportCmd `cmd:"" group:"The machine" name:"support-bundle"`
-	Alerts      machine.AlertsCmd  `cmd:"" group:"The machine" help:"List alerts; say where they are sent, what they are about, and silence them."`
+	Alerts      machine.AlertsCmd  `cmd:"" group:"The machine" help:"List and silence alerts; set their targets and rules."`
 	Credentials credentialsCmd     `cmd:"" group:"The daemon" help:"Print the admin password."`
 	TokenKeys   tokenKeysCmd       `cmd:"" group:"Security" help:"List and rotate the keys that sign users' tokens."`
 	Stack       stacks.Cmd         `cmd:"" group:"Stacks and services" help:"List, build, import, pull and remove stacks."`

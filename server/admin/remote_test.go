@@ -78,7 +78,7 @@ func TestRemoteRefusesBodies(t *testing.T) {
 		{"", 400, `"code":1001`}, {"null", 400, `"code":1001`}, {"[]", 400, `"code":1001`}, {"{", 400, `"code":1001`}, {"{} {}", 400, `"code":1001`},
 		{`{"Name":"` + strings.Repeat("x", maxRemoteBody) + `"}`, 413, "more than 65536 bytes"},
 		{`{"Name":7}`, 400, "cannot unmarshal number"},
-		{`{"Name":"../../etc"}`, 200, "no stack and no image is called ../../etc"},
+		{`{"Name":"../../etc"}`, 200, "there is no stack or image ../../etc"},
 	} {
 		if code, text := post(t, s.URL+remotePath+"/stack/inspect", c.body); code != c.code || !strings.Contains(text, c.want) {
 			t.Errorf("%.20s: got %d %s; want %d %s", c.body, code, text, c.code, c.want)

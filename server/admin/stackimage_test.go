@@ -206,7 +206,7 @@ func checkCollected(t *testing.T, d testDaemon, digest string) {
 	if all := d.listed(t).Images; len(all) > 0 {
 		t.Errorf("got %v; want none", all)
 	}
-	if _, err := d.inspected(t, digest); err == nil || !strings.Contains(err.Error(), "no stack and no image is called") {
+	if _, err := d.inspected(t, digest); err == nil || !strings.Contains(err.Error(), "there is no stack or image") {
 		t.Errorf("got %v; want that it is gone", err)
 	}
 }

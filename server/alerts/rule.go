@@ -148,7 +148,7 @@ func (s Setting) apply(r *Rule) error {
 	if s.For != nil {
 		d, err := time.ParseDuration(*s.For)
 		if err != nil || d < 0 || d > longestFor {
-			return invalid("invalid for %q: give a time from 0s to 168h, like 5m", *s.For)
+			return invalid("for must be a time from 0s to 168h, like 5m, not %q", *s.For)
 		}
 		r.For = d
 	}

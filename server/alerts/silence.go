@@ -39,7 +39,7 @@ const (
 func (in SilenceRequest) silence(now time.Time) (*cf.AlertSilence, error) {
 	d, err := time.ParseDuration(in.For)
 	if err != nil || d <= 0 || d > longest {
-		return nil, invalid("invalid for %q: give a time up to 8784h, like 2h", in.For)
+		return nil, invalid("for must be a time up to 8784h, like 2h, not %q", in.For)
 	}
 	known := slices.ContainsFunc(Defaults(), func(r Rule) bool { return r.Name == in.Rule })
 	if in.Rule != "" && !known {

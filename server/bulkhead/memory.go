@@ -31,7 +31,7 @@ func ProtectMemory(log *slog.Logger) {
 		err = os.WriteFile(file, []byte(strconv.Itoa(oomScore)), 0)
 	}
 	if err != nil {
-		log.Info("the daemon is as likely as others to be ended when memory is used up", "err", err)
+		log.Info("the OOM score of the daemon was not lowered: the kernel may kill it when memory runs out", "err", err)
 	}
 }
 

@@ -86,6 +86,7 @@ func TestHealthCause(t *testing.T) {
 func TestMend(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
+		`Buildpack "x" for stack "y" must be an existing admin buildpack or a valid git URI`: "list the buildpacks with cf buildpacks",
 		"memory quota_exceeded": "see cf org ORG", "memory space_quota_exceeded": "see cf space SPACE", "memory space_instance_memory_limit_exceeded": "give the app less memory",
 		"an instance cannot be placed: insufficient resources: memory": "no cell has that much", "something else": "",
 		"Unschedulable: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)": "no node of the cluster has that much left",

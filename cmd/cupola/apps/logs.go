@@ -28,7 +28,7 @@ type searchLogsCmd struct {
 	Text       string `arg:"" optional:"" help:"What a line must have; without it, lines are chosen by the flags."`
 	IgnoreCase bool   `help:"Ignore the case of the text." short:"i"`
 	Pattern    string `help:"A regular expression that a line must match." short:"e" placeholder:"REGEXP"`
-	Level      string `help:"The least level that a line must say it has: debug, info, warn or error." placeholder:"LEVEL"`
+	Level      string `help:"The minimum level that a line names: debug, info, warn or error." placeholder:"LEVEL"`
 	Source     string `help:"Where a line must come from: APP, APP/PROC/WEB, RTR, STG, API, CELL …" placeholder:"TYPE"`
 	Instance   string `help:"The index of the instance." placeholder:"INDEX"`
 	Stderr     bool   `help:"Only lines of the standard error."`

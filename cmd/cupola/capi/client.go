@@ -3,6 +3,7 @@ package capi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -301,13 +302,16 @@ func apiError(res *http.Response) error {
 			Detail string `json:"detail"`
 		} `json:"errors"`
 		Description string `json:"error_description"`
+		Message     string // of the log cache
 	}
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-	if json.Unmarshal(text, &body) != nil || len(body.Errors) == 0 && body.Description == "" {
+	err := json.Unmarshal(text, &body)
+	said := cmp.Or(body.Description, body.Message)
+	switch {
+	case err != nil, len(body.Errors) == 0 && said == "":
 		return fmt.Errorf("%s: %s", res.Status, strings.TrimSpace(string(text)))
-	}
-	if body.Description != "" {
-		return errors.New(body.Description)
+	case said != "":
+		return errors.New(said)
 	}
 	var details []string
 	for _, e := range body.Errors {

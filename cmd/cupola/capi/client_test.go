@@ -17,6 +17,29 @@ import (
 )
 
 // TestLogInFails says what a user can do about it.
+// TestErrors reads what each part of the daemon says of a request that fails.
+func TestErrors(t *testing.T) {
+	body := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintln(w, body)
+	}))
+	defer server.Close()
+	for said, want := range map[string]string{
+		`{"errors": [{"detail": "Name is taken", "code": 1}, {"detail": "Too long"}]}`:      "Name is taken; Too long",
+		`{"error": "invalid_scim_resource", "error_description": "No user"}`:                "No user",
+		`{"code": 3, "message": "level must be debug, info, warn or error", "details": []}`: "level must be debug, info, warn or error",
+		`{}`:      "400 Bad Request: {}",
+		`<html>x`: "400 Bad Request: <html>x",
+	} {
+		body = said
+		c := &Client{API: server.URL, HTTP: server.Client()}
+		if err := c.Call(t.Context(), "GET", "/", nil, nil); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v; want %s", said, err, want)
+		}
+	}
+}
+
 func TestLogInFails(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello</html>") })
 	stranger, secure, gone := httptest.NewServer(page), httptest.NewUnstartedServer(page), httptest.NewServer(page)

@@ -21,12 +21,12 @@ type AlertsCmd struct {
 	List         alertListCmd     `cmd:"" default:"withargs" help:"List the alerts that fire, and recent ones."`
 	Targets      targetListCmd    `cmd:"" help:"List where alerts are sent."`
 	AddTarget    targetAddCmd     `cmd:"" help:"Send alerts to a webhook or by mail."`
-	RemoveTarget targetRemoveCmd  `cmd:"" help:"Send alerts to a target no longer."`
+	RemoveTarget targetRemoveCmd  `cmd:"" help:"Stop sending alerts to a target."`
 	Test         targetTestCmd    `cmd:"" help:"Send a test message to a target now."`
-	Silence      silenceCmd       `cmd:"" help:"Send no alerts for a while: of a rule, of a subject, or all."`
+	Silence      silenceCmd       `cmd:"" help:"Silence alerts for a while: those of a rule or of a subject, or all."`
 	Silences     silenceListCmd   `cmd:"" help:"List the silences."`
 	Unsilence    silenceDeleteCmd `cmd:"" help:"End a silence."`
-	Rules        ruleListCmd      `cmd:"" help:"List the rules: what is looked for."`
+	Rules        ruleListCmd      `cmd:"" help:"List the rules, and what each of them watches."`
 	SetRule      ruleSetCmd       `cmd:"" help:"Change a rule: disable it, its duration or its threshold."`
 }
 
@@ -272,7 +272,7 @@ func (c *silenceCmd) Run(e *command.Env) error {
 	if err := change(e, &c.Flags, "POST", "/silences", in, &made); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(e.Out, "Silence %s ends at %s. What fires by then and still does is sent after it.\n", made.GUID, command.When(made.EndsAt))
+	_, err := fmt.Fprintf(e.Out, "Silence %s ends at %s. Alerts that still fire then are sent then.\n", made.GUID, command.When(made.EndsAt))
 	return err
 }
 

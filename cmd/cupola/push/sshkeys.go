@@ -21,7 +21,7 @@ import (
 type SSHKeysCmd struct {
 	Add    addKeyCmd    `cmd:"" help:"Register a public key."`
 	List   listKeysCmd  `cmd:"" help:"List the registered keys."`
-	Remove removeKeyCmd `cmd:"" help:"Remove a key. Who has it can push no longer."`
+	Remove removeKeyCmd `cmd:"" help:"Remove a key: its owner can no longer push with it."`
 }
 
 // keyFlags say whose keys are meant.

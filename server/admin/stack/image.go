@@ -93,7 +93,7 @@ func (l *Library) image(ctx context.Context, name string) (ImageInfo, error) {
 }
 
 func errNothingCalled(name string) error {
-	return fmt.Errorf("no stack and no image is called %s: 'cupola stack list' names them", name)
+	return fmt.Errorf("there is no stack or image %s: see 'cupola stack list'", name)
 }
 
 // Pinned are the digests of the images that apps, or LRPs and tasks of the BBS, run on or may run on again.
