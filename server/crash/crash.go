@@ -26,15 +26,36 @@ type Line struct {
 	Text   string
 }
 
+func (l Line) isOfSidecar() bool { return strings.Contains(l.Source, "/SIDECAR/") }
+
+// linesOf are the lines of the sidecar whose end a description of a crash is of; all lines where
+// a process ended, since its sidecars may say why.
+func linesOf(description string, lines []Line) []Line {
+	source, name := sidecarOf(description)
+	if name == "" {
+		return lines
+	}
+	return slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Source != source })
+}
+
+// sidecarOf is the sidecar whose end a description is of: "APP/PROC/WEB/SIDECAR/S", "S"; its name is
+// "" for a process.
+func sidecarOf(description string) (source, name string) {
+	source, _, _ = strings.Cut(description, ": ")
+	_, name, _ = strings.Cut(source, "/SIDECAR/")
+	return source, name
+}
+
 // run is the part of a log that is of the last run that has ended, with what the cell said of its end: a log may go on with the next run.
 // Standard output and standard error are read apart, so that only the end of a run is a sure bound. Where none has ended, it is
 // what was said since the start.
 func run(lines []Line) []Line {
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return !strings.HasPrefix(l.Source, "APP") })
+	alone := !slices.ContainsFunc(lines, func(l Line) bool { return !l.isOfSidecar() })
 	from, to := 0, 0
 	for at, l := range lines {
 		switch {
-		case strings.HasPrefix(l.Text, exitLine) && !strings.Contains(l.Source, "/SIDECAR/"):
+		case strings.HasPrefix(l.Text, exitLine) && (alone || !l.isOfSidecar()):
 			if to > 0 {
 				from = to
 			}
@@ -84,12 +105,16 @@ func Brief(description string, lines []Line) string {
 	if _, failure, found := strings.Cut(description, "check to succeed: "); found {
 		return "The health check failed: " + failure
 	}
+	lines = linesOf(description, lines)
 	_, ended, found := strings.Cut(description, ": ") // what ended: "APP/PROC/WEB"
 	switch {
 	case isGoodEnd(description):
 		ended = goodEnd
 	case !found || !strings.HasPrefix(description, "APP/"):
 		ended = description
+	}
+	if _, sidecar := sidecarOf(description); sidecar != "" {
+		ended = "Sidecar " + sidecar + ": " + ended
 	}
 	if cause := adviceOf(lines); cause != "" {
 		return ended + ". " + strings.TrimSuffix(cause, ".")
@@ -128,6 +153,7 @@ func Causes(description string, lines []Line) (said []string) {
 	if cause := cmp.Or(healthCause(description), createCause(description)); cause != "" {
 		return []string{"Cause: " + cause + "."}
 	}
+	lines = linesOf(description, lines)
 	if m := status.FindStringSubmatch(description); m != nil {
 		said = append(said, "Exit status "+m[1]+": "+codeText(m[1], strings.Contains(description, "(out of memory)"))+".")
 	} else if description == "" || isGoodEnd(description) {

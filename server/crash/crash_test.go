@@ -48,3 +48,22 @@ func TestBrief(t *testing.T) {
 		}
 	}
 }
+
+// The end of a sidecar is explained by what it printed itself, and that of a process by all of its container.
+func TestCrashesOfSidecars(t *testing.T) {
+	t.Parallel()
+	const web, side = "APP/PROC/WEB", "APP/PROC/WEB/SIDECAR/S2"
+	lines := []Line{{web, StartMessage}, {web, "Serving"}, {side, StartMessage}, {side, "no config"}, {side, "Exit status 1"}, {web, "Exit status 143"}}
+	for description, want := range map[string]string{
+		side + ": Exited with status 1": "Sidecar S2: Exited with status 1. Its last output: no config",
+		web + ": Exited with status 1":  "Exited with status 1. Its last output: no config",
+		"Codependent step exited":       "The app ended without an error: its process must go on running. Its last output: no config",
+	} {
+		if got := Brief(description, lines); got != want {
+			t.Errorf("%s: got %q; want %q", description, got, want)
+		}
+	}
+	if got := Causes(side+": Exited with status 1", lines); len(got) != 2 || got[1] != "Its last output: no config" {
+		t.Errorf("got %q", got)
+	}
+}

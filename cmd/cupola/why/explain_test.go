@@ -78,7 +78,7 @@ func TestLinesOfACrash(t *testing.T) {
 	}
 	for description, want := range map[string][]string{
 		"APP/PROC/WORKER: Exited with status 1":               {"APP/PROC/WORKER", "APP/PROC/WORKER/SIDECAR/PROXY", "CELL", "STG/0", "STG/0 of 1"},
-		"APP/PROC/WORKER/SIDECAR/PROXY: Exited with status 1": {"APP/PROC/WORKER", "APP/PROC/WORKER/SIDECAR/PROXY", "CELL", "STG/0", "STG/0 of 1"},
+		"APP/PROC/WORKER/SIDECAR/PROXY: Exited with status 1": {"APP/PROC/WORKER/SIDECAR/PROXY", "CELL", "STG/0", "STG/0 of 1"},
 		"Instance never healthy after 1s: refused":            {"APP/PROC/WEB", "APP/PROC/WORKER", "APP/PROC/WORKER/SIDECAR/PROXY", "APP/PROC/WORKERS", "CELL", "STG/0", "STG/0 of 1"},
 	} {
 		f := facts{crash: &Crash{}, lines: lines}

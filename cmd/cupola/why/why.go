@@ -42,11 +42,11 @@ type logLine struct {
 	instance string
 }
 
-// linesOf returns the lines of the app's instances with an index, and of its stagings. process is the source of the lines of
-// one process, like APP/PROC/WORKER, and leaves out the others; "" is any.
-func (f *facts) linesOf(process, instance string) (lines []crash.Line) {
+// linesOf returns the lines of the app's instances with an index, and of its stagings. source is that of the lines of
+// one process or sidecar, like APP/PROC/WORKER, and leaves out the others; "" is any.
+func (f *facts) linesOf(source, instance string) (lines []crash.Line) {
 	for _, l := range f.lines {
-		others := process != "" && strings.HasPrefix(l.Source, "APP/PROC/") && !strings.HasPrefix(l.Source+"/", process+"/")
+		others := source != "" && strings.HasPrefix(l.Source, "APP/PROC/") && !strings.HasPrefix(l.Source+"/", source+"/")
 		if l.instance == instance && !others || strings.HasPrefix(l.Source, "STG") {
 			lines = append(lines, l.Line)
 		}
@@ -58,11 +58,10 @@ func (f *facts) linesOf(process, instance string) (lines []crash.Line) {
 // sidecar: "APP/PROC/WORKER: Exited with status 1".
 func (f *facts) crashLines() []crash.Line {
 	source, _, _ := strings.Cut(f.crash.Data.Description, ":")
-	process, _, _ := strings.Cut(source, "/SIDECAR/")
-	if !strings.HasPrefix(process, "APP/PROC/") {
-		process = ""
+	if !strings.HasPrefix(source, "APP/PROC/") {
+		source = ""
 	}
-	return f.linesOf(process, strconv.Itoa(f.crash.Data.Index))
+	return f.linesOf(source, strconv.Itoa(f.crash.Data.Index))
 }
 
 // Explain says why instances of an app do not run, a line each; path is the app's in the API.
