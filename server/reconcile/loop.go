@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -191,10 +190,8 @@ func (l *Loop) look() []CellState {
 	return cells
 }
 
-// errNoInstance says that there is no such instance.
-var errNoInstance = errors.New("no such instance")
-
-// Retire ends an instance of an app's process so that a new one takes its place.
+// Retire ends an instance of an app's process so that a new one takes its place. One that is
+// not there, as of a stopped app, needs no more.
 func (l *Loop) Retire(ctx context.Context, p *cf.Process, a *cf.App, index int) error {
 	return l.retire(ctx, lrp.Key{ProcessGUID: desire.ProcessGUID(p, a), Index: index})
 }
@@ -202,10 +199,7 @@ func (l *Loop) Retire(ctx context.Context, p *cf.Process, a *cf.App, index int) 
 func (l *Loop) retire(ctx context.Context, key lrp.Key) error {
 	defer l.Wake()
 	return l.store.Write(ctx, func(tx *store.Tx) error {
-		ok, err := store.ActualLRPs.Retire(tx, key)
-		if err == nil && !ok {
-			err = errNoInstance
-		}
+		_, err := store.ActualLRPs.Retire(tx, key)
 		return err
 	})
 }
