@@ -87,11 +87,19 @@ func credentials(r *http.Request) (id, secret string) {
 // errBadClient says all that who guesses secrets may know.
 var errBadClient = refuse(http.StatusUnauthorized, "invalid_client", "Bad credentials")
 
+// errNoSecret is of a client that shows no secret and has one. That is no guess, and does not count
+// as a failed login: the cf CLI sends none once the token of a client has expired, and would
+// lock the admin's account with a few commands.
+var errNoSecret = errBadClient
+
 // authenticate is the client that a request is from. The form must have been
 // parsed.
 func (u *UAA) authenticate(r *http.Request) (*cf.Client, error) {
 	id, secret := credentials(r)
 	if id == adminClient {
+		if secret == "" {
+			return nil, errNoSecret
+		}
 		if _, err := u.byPassword(r, "admin", secret); err != nil {
 			return nil, clientFault(err)
 		}
@@ -109,6 +117,9 @@ func (u *UAA) authenticate(r *http.Request) (*cf.Client, error) {
 			return nil, errBadClient
 		}
 		return c, nil
+	}
+	if secret == "" {
+		return nil, errNoSecret
 	}
 	stored := noUser
 	if c != nil {

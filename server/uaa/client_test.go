@@ -117,6 +117,28 @@ func TestClientsAreLockedOut(t *testing.T) {
 	}
 }
 
+// A client that shows no secret is refused, and locks nobody out.
+func TestNoSecretIsNoGuess(t *testing.T) {
+	_, srv := start(t)
+	_, admin := grant(t, srv, "cf", "", password("admin", "pw"))
+	ask(t, srv, admin, "POST", "/oauth/clients", workerClient)
+	for range lockoutFailures + 1 {
+		for _, client := range []string{"admin", "worker", "none"} {
+			if status, body := grant(t, srv, "", "", credentialsOf(client, "")); status != 401 || body["error_description"] != "Bad credentials" {
+				t.Fatalf("%s: got %d %v; want 401", client, status, body)
+			}
+		}
+	}
+	for client, secret := range map[string]string{"admin": "pw", "worker": "s3cret"} {
+		if status, body := grant(t, srv, "", "", credentialsOf(client, secret)); status != 200 {
+			t.Errorf("%s: got %d %v", client, status, body)
+		}
+	}
+	if status, body := grant(t, srv, "cf", "", password("admin", "pw")); status != 200 {
+		t.Errorf("the user admin: got %d %v", status, body)
+	}
+}
+
 // introspectAs posts a token as a client.
 func introspectAs(t *testing.T, endpoint, secret, token string) (int, map[string]any) {
 	t.Helper()
