@@ -244,7 +244,7 @@ func TestStackErrorsThroughDaemon(t *testing.T) {
 		}, `invalid --with "cobol": choose of java, node, python, ruby, go, php, nginx, rust, r`},
 		{"own stack", func() error { return second(d.removed(t, "minifs")) }, "part of cupola"},
 		{"no stack", func() error { return second(d.removed(t, "a/b")) }, "there is no stack or image a/b"},
-		{"neither", func() error { return second(d.removed(t, "sha256:12")) }, "no stack and no image"},
+		{"neither", func() error { return second(d.removed(t, "sha256:12")) }, "no stack or image"},
 		{"no daemon", func() error { return second(KeyList.Do(t.Context(), Target{DataDir: t.TempDir()}, None{}, nil)) }, "start it with"},
 	} {
 		if err := e.call(); err == nil || !strings.Contains(err.Error(), e.want) {
