@@ -104,9 +104,11 @@ func TestGivenCertificates(t *testing.T) {
 		t.Errorf("after it was deleted: got %s, %v", said, err)
 	}
 	d.Kill()
-	old, parent := *d, e2e.NewDir(t)
-	t.Cleanup(func() { os.Remove(parent) })
-	d.Dir, d.Admin = filepath.Join(parent, "data"), &e2e.AdminSession{}
+	old := *d
+	d.Dir, d.Admin = e2e.NewDir(t), &e2e.AdminSession{}
+	if err := os.Remove(d.Dir); err != nil { // restore makes it
+		t.Fatal(err)
+	}
 	t.Cleanup(old.Destroy)
 	if said, err := d.Run("restore", "--data-dir", d.Dir, file("backup")); err != nil {
 		t.Fatalf("%v: %s", err, said)
