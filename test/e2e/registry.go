@@ -3,7 +3,6 @@ package e2e
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -108,10 +107,7 @@ func newServer(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.Listener.Close()
-	var err error
-	if s.Listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", loopback.FreePorts(t, 1)[0])); err != nil {
-		t.Fatal(err)
-	}
+	s.Listener = loopback.ListenFixed(t)
 	return s
 }
 

@@ -16,20 +16,26 @@ const first, end = 10000, 32768
 // FreePorts returns unused TCP ports of 127.0.0.1.
 func FreePorts(t testing.TB, n int) (ports []int) {
 	t.Helper()
+	for range n {
+		l := ListenFixed(t)
+		defer l.Close() // all at once: they differ
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// ListenFixed listens on an unused port that the kernel gives to nobody, so that a later listener can have it, too.
+// The caller closes it.
+func ListenFixed(t testing.TB) net.Listener {
+	t.Helper()
 	var err error
 	for range 1000 {
-		if len(ports) == n {
-			return ports
+		l, failed := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(end-first)))
+		if failed == nil {
+			return l
 		}
-		port := first + rand.IntN(end-first)
-		l, failed := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if failed != nil {
-			err = failed
-			continue
-		}
-		defer l.Close() // all at once: they differ
-		ports = append(ports, port)
+		err = failed
 	}
-	t.Fatalf("found %d unused ports; want %d: %v", len(ports), n, err)
+	t.Fatalf("found no unused port: %v", err)
 	return nil
 }
