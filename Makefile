@@ -119,7 +119,7 @@ test: ## run all that CI runs
 	@.ci/deps test
 	$(MAKE) build
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
-	@failed=0; MAKE='$(MAKE)' .ci/stages again:e2e nice:lint again:e2e-parts nice:again:test-unit-raced again:test-root nice:again:test-unit-plain \
+	@failed=0; MAKE='$(MAKE)' .ci/stages again:e2e nice:lint again:test-root again:e2e-parts nice:again:test-unit-raced nice:again:test-unit-plain \
 	    again:once-web again:once-data again:once-kube whole:once-systemd again:once-backup again:once-bosh again:once-toolchains || failed=1; \
 	  ! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . || { echo 'the tests leaked these'; failed=1; }; \
 	  exit $$failed
