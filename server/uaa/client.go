@@ -87,18 +87,15 @@ func credentials(r *http.Request) (id, secret string) {
 // errBadClient says all that who guesses secrets may know.
 var errBadClient = refuse(http.StatusUnauthorized, "invalid_client", "Bad credentials")
 
-// errNoSecret is of a client that shows no secret and has one. That is no guess, and does not count
-// as a failed login: the cf CLI sends none once the token of a client has expired, and would
-// lock the admin's account with a few commands.
-var errNoSecret = errBadClient
-
 // authenticate is the client that a request is from. The form must have been
-// parsed.
+// parsed. A client that has a secret and shows none is refused before that counts as a
+// failed login, as it guesses nothing: the cf CLI sends none once the token of a client
+// has expired, and would lock the admin's account with a few commands.
 func (u *UAA) authenticate(r *http.Request) (*cf.Client, error) {
 	id, secret := credentials(r)
 	if id == adminClient {
 		if secret == "" {
-			return nil, errNoSecret
+			return nil, errBadClient
 		}
 		if _, err := u.byPassword(r, "admin", secret); err != nil {
 			return nil, clientFault(err)
@@ -119,7 +116,7 @@ func (u *UAA) authenticate(r *http.Request) (*cf.Client, error) {
 		return c, nil
 	}
 	if secret == "" {
-		return nil, errNoSecret
+		return nil, errBadClient
 	}
 	stored := noUser
 	if c != nil {
