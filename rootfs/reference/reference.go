@@ -5,7 +5,6 @@ package reference
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -150,8 +149,8 @@ func isHost(s string) bool { return s == "localhost" || strings.ContainsAny(s, "
 
 // The grammar of docker's and OCI's references.
 var (
-	repositoryParts = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$`)
-	registryHosts   = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?$`)
+	repositoryParts = pattern.Lazy(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$`)
+	registryHosts   = pattern.Lazy(`^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?$`)
 	tags            = pattern.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 	digests         = pattern.Lazy(`^sha256:[0-9a-f]{64}$`)
 	stackNames      = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$`)
@@ -165,7 +164,7 @@ func IsStackName(s string) bool { return stackNames().MatchString(s) }
 
 // canonical checks the parts of an image's name and spells Docker Hub in one way.
 func (r Reference) canonical() (Reference, error) {
-	m := registryHosts.FindStringSubmatch(r.Host)
+	m := registryHosts().FindStringSubmatch(r.Host)
 	if m == nil {
 		return r, fmt.Errorf("%q is not a valid registry host", r.Host)
 	}
@@ -179,7 +178,7 @@ func (r Reference) canonical() (Reference, error) {
 		return r, fmt.Errorf("the name is longer than 255 characters")
 	}
 	for part := range strings.SplitSeq(r.Repository, "/") {
-		if !repositoryParts.MatchString(part) {
+		if !repositoryParts().MatchString(part) {
 			return r, fmt.Errorf("the name %q may hold lower-case letters, digits and, between those, '.', '_' and '-'", r.Repository)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"runtime"
 	"strings"
 
 	"cupola/rootfs/tree"
+	"cupola/runtime/pattern"
 )
 
 // programs are where trees keep what tells the machine they are for. Static programs tell nothing else.
@@ -85,14 +85,14 @@ func machineOf(f io.ReaderAt) string {
 const maxMusl = 4 << 20
 
 // muslText is how musl's one file, which is loader and library, has its version: nowhere but in the text that it prints.
-var muslText = regexp.MustCompile(`\x00([0-9]\.[0-9]{1,3}\.[0-9]{1,3})\x00`)
+var muslText = pattern.Lazy(`\x00([0-9]\.[0-9]{1,3}\.[0-9]{1,3})\x00`)
 
 func muslVersion(f io.ReaderAt) string {
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, maxMusl))
 	if err != nil || !bytes.Contains(text, []byte("musl libc")) {
 		return ""
 	}
-	if m := muslText.FindSubmatch(text); m != nil {
+	if m := muslText().FindSubmatch(text); m != nil {
 		return "musl " + string(m[1])
 	}
 	return "musl"
@@ -133,7 +133,7 @@ func CompatOf(labels map[string]string, names []string) string {
 	return ""
 }
 
-var cflinuxfs = regexp.MustCompile(`^cflinuxfs\d+`)
+var cflinuxfs = pattern.Lazy(`^cflinuxfs\d+`)
 
 // CompatOfName reads CF's own stacks off a file's or repository's name.
-func CompatOfName(base string) string { return cflinuxfs.FindString(base) }
+func CompatOfName(base string) string { return cflinuxfs().FindString(base) }

@@ -3,11 +3,12 @@ package unpack
 import (
 	"io/fs"
 	"path"
-	"regexp"
+
+	"cupola/runtime/pattern"
 )
 
 // memoryDisks are block devices that no disk is behind; tools that make systems' trees put them next to null and zero.
-var memoryDisks = regexp.MustCompile(`^(loop|ram)[0-9]*$`)
+var memoryDisks = pattern.Lazy(`^(loop|ram)[0-9]*$`)
 
 // covered reports whether an image's device is never visible: containers have their own /dev, above
 // what the image has there. Images of old systems are full of such; none is made.
@@ -15,7 +16,7 @@ func covered(name string, kind fs.FileMode) bool {
 	if dir := path.Dir(name); dir != "dev" && path.Dir(dir) != "dev" {
 		return false
 	}
-	return kind&fs.ModeCharDevice != 0 || memoryDisks.MatchString(path.Base(name))
+	return kind&fs.ModeCharDevice != 0 || memoryDisks().MatchString(path.Base(name))
 }
 
 // special adds what is neither file nor directory nor link. A FIFO leads nowhere out of its tree. A device would be the

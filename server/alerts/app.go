@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"cupola/runtime/lrp"
+	"cupola/runtime/pattern"
 	"cupola/server/desire"
 	"cupola/store"
 	"cupola/store/cf"
@@ -186,11 +186,11 @@ func processNames(tx *store.Tx, all []*troubled) (map[string]processName, error)
 }
 
 // plain are the words that mean themselves to a shell.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+var plain = pattern.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // quoted is a word for a shell: users choose names, and operators copy commands.
 func quoted(word string) string {
-	if plain.MatchString(word) {
+	if plain().MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(strings.Map(printed, word), "'", `'\''`) + "'"

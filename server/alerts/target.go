@@ -4,10 +4,10 @@ import (
 	"net"
 	"net/mail"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -45,13 +45,13 @@ const (
 	maxCA      = 64 << 10
 )
 
-var targetName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var targetName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // target checks a request; errors name the field.
 func (r TargetRequest) target() (t *cf.AlertTarget, err error) {
 	t = &cf.AlertTarget{Name: r.Name}
 	switch {
-	case !targetName.MatchString(r.Name):
+	case !targetName().MatchString(r.Name):
 		return nil, invalid("invalid name %q: give up to 63 letters, digits, dots, dashes and underscores", r.Name)
 	case r.Name == CommandTarget:
 		return nil, invalid("invalid name %q: it is that of the target of serve --alert-command", r.Name)

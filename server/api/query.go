@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cupola/store"
@@ -214,7 +215,9 @@ func (q *listQuery) times(name, op, value string) error {
 	return nil
 }
 
-var selectorPattern = regexp.MustCompile(`^\s*(?:(!?)\s*([A-Za-z0-9./_-]+)|([A-Za-z0-9./_-]+)\s*(==|=|!=)\s*(.*?)|([A-Za-z0-9./_-]+)\s+(in|notin)\s*\(([^()]*)\))\s*$`)
+var selectorPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:(!?)\s*([A-Za-z0-9./_-]+)|([A-Za-z0-9./_-]+)\s*(==|=|!=)\s*(.*?)|([A-Za-z0-9./_-]+)\s+(in|notin)\s*\(([^()]*)\))\s*$`)
+})
 
 // parseSelector reads a label selector: "a,!b,c=d,e!=f,g in (h,i),j notin (k)".
 func parseSelector(text string) ([]store.Label, error) {
@@ -231,7 +234,7 @@ func parseSelector(text string) ([]store.Label, error) {
 }
 
 func parseRequirement(part string) (l store.Label, ok bool) {
-	m := selectorPattern.FindStringSubmatch(part)
+	m := selectorPattern().FindStringSubmatch(part)
 	switch {
 	case m == nil:
 		return l, false

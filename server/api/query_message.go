@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"cupola/server/control/message"
 	"cupola/store/cf"
@@ -143,12 +144,14 @@ func orderCheck(orders []string) check {
 	}
 }
 
-var timestamp = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$`)
+var timestamp = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$`)
+})
 
 // timestamps is CC: Validators::TimestampValidator.
 func timestamps(r *message.Request, attribute string, v any) {
 	valid := func(v any) {
-		if !timestamp.MatchString(message.Text(v)) {
+		if !timestamp().MatchString(message.Text(v)) {
 			r.Add(attribute, "has an invalid timestamp format. Timestamps should be formatted as 'YYYY-MM-DDThh:mm:ssZ'")
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"cupola/runtime/pattern"
 	"cupola/server/bosh/director"
 	"cupola/server/bosh/sshsession"
 	"cupola/store/cf"
@@ -92,7 +93,7 @@ func (c *call) entered(d *cf.BOSHDeployment, req *sshRequest) (chosen []director
 }
 
 // sshUsers are the names that the CLI makes; the gateway's are others.
-var sshUsers = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
+var sshUsers = pattern.Lazy(`^[a-z_][a-z0-9_-]{0,31}$`)
 
 // setUpSSH has the CLI's key accepted for instances that run.
 func (c *call) setUpSSH(d *cf.BOSHDeployment, req *sshRequest, instances []director.Observed) (*answer, error) {
@@ -100,7 +101,7 @@ func (c *call) setUpSSH(d *cf.BOSHDeployment, req *sshRequest, instances []direc
 		return nil, refuse("this daemon has no SSH server: start it with --ssh ADDR")
 	}
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(req.Params.PublicKey))
-	if err != nil || !sshUsers.MatchString(req.Params.User) {
+	if err != nil || !sshUsers().MatchString(req.Params.User) {
 		return nil, refuse("params.user must be the name of a user, and params.public_key a line of authorized_keys")
 	}
 	session := sshsession.Session{User: req.Params.User, Key: key, Who: c.identity, Deployment: d.Name, Instances: map[string]string{}}

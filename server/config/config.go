@@ -11,13 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"cupola/runtime/container"
+	"cupola/runtime/pattern"
 	"cupola/server/acme"
 	"cupola/server/admin/lowwater"
 	"cupola/server/admin/offsite"
@@ -118,7 +118,7 @@ const (
 	maxCertLife = 365 * 24 * time.Hour
 )
 
-var domainPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+var domainPattern = pattern.Lazy(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
 // Validate fills in the defaults and checks the configuration; errors name the
 // flag and what it accepts.
@@ -160,7 +160,7 @@ func setDefaults(of reflect.Value) {
 }
 
 func (c *Config) checkNames() error {
-	if !domainPattern.MatchString(c.Domain) || len(c.Domain) > 253 {
+	if !domainPattern().MatchString(c.Domain) || len(c.Domain) > 253 {
 		return fmt.Errorf("invalid --domain %q: give a domain name, like apps.example.com", c.Domain)
 	}
 	return nil

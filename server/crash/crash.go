@@ -4,11 +4,11 @@ package crash
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"cupola/runtime/lrp"
+	"cupola/runtime/pattern"
 )
 
 // StartMessage is what the launcher prints before it starts an app, and preStartMessage what it prints before the app's scripts.
@@ -119,7 +119,7 @@ func Brief(description string, lines []Line) string {
 	if cause := adviceOf(lines); cause != "" {
 		return ended + ". " + strings.TrimSuffix(cause, ".")
 	}
-	if m := status.FindStringSubmatch(ended); m != nil {
+	if m := status().FindStringSubmatch(ended); m != nil {
 		ended += signalText(m[1])
 	}
 	if text := lastWords(Output(lines)); text != "" {
@@ -130,7 +130,7 @@ func Brief(description string, lines []Line) string {
 
 // errorLine is how languages begin the line that names an error. Others may follow
 // it: where it happened, or the version of the language.
-var errorLine = regexp.MustCompile(`^\s*(?:Caused by: |Exception in thread |panic: |fatal error: |\S*(?:Error|Exception): |.*\(\S+Error\)$)`)
+var errorLine = pattern.Lazy(`^\s*(?:Caused by: |Exception in thread |panic: |fatal error: |\S*(?:Error|Exception): |.*\(\S+Error\)$)`)
 
 // lastWords is the last line of an output that names an error, or else the last one.
 func lastWords(output []string) (last string) {
@@ -139,7 +139,7 @@ func lastWords(output []string) (last string) {
 		if text == "" {
 			continue
 		}
-		if errorLine.MatchString(text) {
+		if errorLine().MatchString(text) {
 			return text
 		}
 		last = cmp.Or(last, text)
@@ -154,7 +154,7 @@ func Causes(description string, lines []Line) (said []string) {
 		return []string{"Cause: " + cause + "."}
 	}
 	lines = linesOf(description, lines)
-	if m := status.FindStringSubmatch(description); m != nil {
+	if m := status().FindStringSubmatch(description); m != nil {
 		said = append(said, "Exit status "+m[1]+": "+codeText(m[1], strings.Contains(description, "(out of memory)"))+".")
 	} else if description == "" || isGoodEnd(description) {
 		said = append(said, goodEnd+". "+goodEndMend+".")

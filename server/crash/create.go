@@ -2,23 +2,24 @@ package crash
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"cupola/runtime/pattern"
 )
 
 // tooLarge is what the cell says of an app that is larger than its disk.
-var tooLarge = regexp.MustCompile(`layers of (\d+) bytes do not fit a disk of (\d+)$`)
+var tooLarge = pattern.Lazy(`layers of (\d+) bytes do not fit a disk of (\d+)$`)
 
 // fullDisk is what the kernel says of a disk that has no room left.
-var fullDisk = regexp.MustCompile(`^failed to create container: .*(no space left on device|disk quota exceeded|disk is full)`)
+var fullDisk = pattern.Lazy(`^failed to create container: .*(no space left on device|disk quota exceeded|disk is full)`)
 
 // freeSpace is how to mend it.
 const freeSpace = "the data directory's disk is full: ask the operator to free space on it"
 
 // createCause is why a container was not created, and how to mend it; "" where the description is of something else.
 func createCause(description string) string {
-	m := tooLarge.FindStringSubmatch(description)
-	if m == nil && fullDisk.MatchString(description) {
+	m := tooLarge().FindStringSubmatch(description)
+	if m == nil && fullDisk().MatchString(description) {
 		return freeSpace + ", then run cf restart"
 	}
 	if m == nil {

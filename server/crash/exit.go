@@ -2,9 +2,10 @@ package crash
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // What Diego says of a process that ended well, though its container should go on.
@@ -16,7 +17,7 @@ const (
 
 func isGoodEnd(description string) bool { return strings.HasSuffix(description, codependent) }
 
-var status = regexp.MustCompile(`status (\d+)`)
+var status = pattern.Lazy(`status (\d+)`)
 
 // signals are what ends processes, in words, with what to do.
 var signals = map[int]string{

@@ -2,11 +2,11 @@ package desire
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"cupola/rootfs/reference"
+	"cupola/runtime/pattern"
 	"cupola/store/cf"
 )
 
@@ -112,10 +112,10 @@ func suits(b *cf.Buildpack, stack string) bool {
 
 // buildpackURL is what Cloud Controller takes for a buildpack's URL (lib/utils/uri_utils.rb):
 // a URL with a scheme, or what ssh calls a repository.
-var buildpackURL = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://\S+|git@.+?:.+?\.git)$`)
+var buildpackURL = pattern.Lazy(`^([A-Za-z][A-Za-z0-9+.-]*://\S+|git@.+?:.+?\.git)$`)
 
 // IsBuildpackURL reports whether a buildpack's name is where to fetch it from.
-func IsBuildpackURL(name string) bool { return buildpackURL.MatchString(name) }
+func IsBuildpackURL(name string) bool { return buildpackURL().MatchString(name) }
 
 // IsBuildpackURLFor is IsBuildpackURL for apps of a lifecycle. Cloud Native Buildpacks are
 // images, or archives by http (CC: UriUtils.is_cnb_buildpack_uri?).

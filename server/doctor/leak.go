@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // Owner is a daemon's names for the resources that it creates on the machine.
@@ -133,16 +135,16 @@ func (o Owner) leak(found []finding) Leak {
 // directory.
 var mountShapes = []struct {
 	kinds []string // of file system; none is any
-	at    *regexp.Regexp
+	at    func() *regexp.Regexp
 }{
-	{[]string{"nsfs"}, regexp.MustCompile(`^(.+?)(?:/netns)?/ns/[0-9]+$`)},
-	{[]string{"overlay"}, regexp.MustCompile(`^(.+?)(?:/rootfs)?/run/[^/]+/root$`)},
-	{[]string{"ext4"}, regexp.MustCompile(`^(.+?)(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)/disk$`)},
-	{[]string{"sysfs", "tmpfs", "overlay"}, regexp.MustCompile(`^(.+)/containers/(?:sys|dev|helper)$`)},
-	{[]string{"ext4"}, regexp.MustCompile(`^(.+)/volumes/` + volumeName + `/disk$`)},
-	{nil, regexp.MustCompile(`^(.+)/volumes/\.shown/[^/]+/[0-9]+$`)},
-	{[]string{"tmpfs"}, regexp.MustCompile(`^(.+)/memory/` + container + `$`)},
-	{nil, regexp.MustCompile(`^(.*/[^/]*cupola[^/]*)/(?:rootfs/run|memory)$`)},
+	{[]string{"nsfs"}, pattern.Lazy(`^(.+?)(?:/netns)?/ns/[0-9]+$`)},
+	{[]string{"overlay"}, pattern.Lazy(`^(.+?)(?:/rootfs)?/run/[^/]+/root$`)},
+	{[]string{"ext4"}, pattern.Lazy(`^(.+?)(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)/disk$`)},
+	{[]string{"sysfs", "tmpfs", "overlay"}, pattern.Lazy(`^(.+)/containers/(?:sys|dev|helper)$`)},
+	{[]string{"ext4"}, pattern.Lazy(`^(.+)/volumes/` + volumeName + `/disk$`)},
+	{nil, pattern.Lazy(`^(.+)/volumes/\.shown/[^/]+/[0-9]+$`)},
+	{[]string{"tmpfs"}, pattern.Lazy(`^(.+)/memory/` + container + `$`)},
+	{nil, pattern.Lazy(`^(.*/[^/]*cupola[^/]*)/(?:rootfs/run|memory)$`)},
 }
 
 // A volume is named for its service instance, or for a disk of BOSH and its
@@ -154,7 +156,7 @@ const (
 )
 
 // imageShape is the file behind a loop device.
-var imageShape = regexp.MustCompile(`^(.+?)(?:(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)|/volumes/` + volumeName + `)/disk\.img$`)
+var imageShape = pattern.Lazy(`^(.+?)(?:(?:/rootfs)?/(?:run/[^/]+|templates/\.probe-[^/]+)|/volumes/` + volumeName + `)/disk\.img$`)
 
 // parseMounts returns cupola's mounts in a mountinfo, the latest first: the
 // order in which they can be unmounted.
@@ -168,7 +170,7 @@ func parseMounts(mountinfo string) (found []finding) {
 		point := unescape(at[4])
 		name := strings.TrimSuffix(point, "//deleted")
 		for _, s := range mountShapes {
-			at := s.at.FindStringSubmatch(name)
+			at := s.at().FindStringSubmatch(name)
 			if at == nil || len(s.kinds) > 0 && !slices.Contains(s.kinds, kind[0]) {
 				continue
 			}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"cupola/rootfs/disk"
 	"cupola/runtime/network"
+	"cupola/runtime/pattern"
 )
 
 // kernelDelay is how long the kernel may take to remove released resources: a
@@ -91,7 +91,7 @@ func (s survey) all(known []Owner) (found []finding, err error) {
 	return append(found, s.directories()...), nil
 }
 
-var cgroupName = regexp.MustCompile(`^cupola(-[0-9a-z]+)?$`)
+var cgroupName = pattern.Lazy(`^cupola(-[0-9a-z]+)?$`)
 
 // cgroups finds daemons' cgroups and the processes in them: one leak for each
 // cgroup, even if version 1 has it in several hierarchies. Those of owners that
@@ -106,7 +106,7 @@ func (s survey) cgroups(known []Owner) (found []finding) {
 	for root := range roots {
 		entries, _ := os.ReadDir(s.path(root)) // a removed directory counts as empty
 		for _, e := range entries {
-			if !roots[root] || !e.IsDir() || !cgroupName.MatchString(e.Name()) || slices.ContainsFunc(known, func(o Owner) bool { return o.Cgroup == e.Name() }) {
+			if !roots[root] || !e.IsDir() || !cgroupName().MatchString(e.Name()) || slices.ContainsFunc(known, func(o Owner) bool { return o.Cgroup == e.Name() }) {
 				continue
 			}
 			dir := filepath.Join(root, e.Name())
@@ -142,7 +142,7 @@ func (s survey) pids(dir string) (all []string) {
 func (s survey) loops() (found []finding, err error) {
 	all, err := disk.Loops("/")
 	for _, l := range all {
-		if at := imageShape.FindStringSubmatch(l.File); at != nil {
+		if at := imageShape().FindStringSubmatch(l.File); at != nil {
 			found = append(found, finding{Leak{kindLoop, l.Device + " of " + l.File, "sudo losetup -d " + l.Device}, l.File, at[1]})
 		}
 	}

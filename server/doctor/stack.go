@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"cupola/rootfs"
+	"cupola/runtime/pattern"
 )
 
 // storeFacts are the properties of a store of root file systems.
@@ -104,7 +104,7 @@ func toolVersions(ctx context.Context, root string) []string {
 	return versions
 }
 
-var versionNumber = regexp.MustCompile(`\d+(\.\d+)+`)
+var versionNumber = pattern.Lazy(`\d+(\.\d+)+`)
 
 func (t toolchain) version(ctx context.Context, root string) string {
 	silent, _ := silentSoftware() // an error hides only what does not answer
@@ -120,7 +120,7 @@ func (t toolchain) version(ctx context.Context, root string) string {
 		if err != nil {
 			continue
 		}
-		if v := versionNumber.FindString(string(out)); v != "" {
+		if v := versionNumber().FindString(string(out)); v != "" {
 			return v
 		}
 	}

@@ -4,8 +4,9 @@ package exact
 import (
 	"net/http"
 	"path"
-	"regexp"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // Paths passes requests on to mux, but for those that it would redirect to another path:
@@ -13,7 +14,7 @@ import (
 // these. A redirect has a page of HTML, which no client of an API reads.
 func Paths(mux *http.ServeMux, unknown http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p := r.URL.EscapedPath(); path.IsAbs(p) && !unclean.MatchString(p) && !isRoot(mux, r, p) {
+		if p := r.URL.EscapedPath(); path.IsAbs(p) && !unclean().MatchString(p) && !isRoot(mux, r, p) {
 			mux.ServeHTTP(w, r)
 			return
 		}
@@ -22,7 +23,7 @@ func Paths(mux *http.ServeMux, unknown http.Handler) http.Handler {
 }
 
 // unclean matches paths with empty segments or dots.
-var unclean = regexp.MustCompile(`//|/\.\.?(/|$)`)
+var unclean = pattern.Lazy(`//|/\.\.?(/|$)`)
 
 // isRoot reports whether a path is the root of a tree, without its slash.
 func isRoot(mux *http.ServeMux, r *http.Request, p string) bool {

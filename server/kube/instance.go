@@ -210,7 +210,7 @@ func podUserOf(name string) (podUser, error) {
 
 func (p *instancePod) meta(name string) doc {
 	labels := doc{managedBy: "cupola", cellKey: p.o.Cell, ownerKey: p.o.Owner}
-	if len(p.Log.GUID) <= 63 && qualified.MatchString(p.Log.GUID) {
+	if len(p.Log.GUID) <= 63 && qualified().MatchString(p.Log.GUID) {
 		labels[appKey] = p.Log.GUID
 	}
 	groups := ReachGroupsOf(p.RunInfo)

@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"regexp"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/server/bosh/manifest"
 )
 
@@ -47,13 +47,13 @@ func (r *rendering) annotations(source string) doc {
 	return a
 }
 
-var qualified = regexp.MustCompile(`^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`)
+var qualified = pattern.Lazy(`^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`)
 
 // tagKey returns the annotation's key for a tag. A tag that is not a valid
 // name is hashed.
 func tagKey(tag string) string {
 	name := strings.TrimPrefix(tagPrefix, "bosh.io/") + tag
-	if len(name) > manifest.MaxLabel || !qualified.MatchString(name) {
+	if len(name) > manifest.MaxLabel || !qualified().MatchString(name) {
 		sum := sha256.Sum256([]byte(tag))
 		return tagPrefix + hex.EncodeToString(sum[:8])
 	}

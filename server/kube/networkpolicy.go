@@ -36,7 +36,7 @@ func PolicyLabel(group string) string { return labelOf(group) }
 
 // labelOf is a name as the value of a label: itself, or its hash if it is not valid.
 func labelOf(name string) string {
-	if len(name) <= 63 && qualified.MatchString(name) {
+	if len(name) <= 63 && qualified().MatchString(name) {
 		return name
 	}
 	return "sha256." + hashOf(name)

@@ -70,7 +70,7 @@ func TestReachGroups(t *testing.T) {
 	} {
 		got := ReachGroupsOf(lrp.RunInfo{EgressGroup: c.group, PolicyGroup: c.policy})
 		for value, want := range map[string]string{got.Egress: c.wantEgress, got.Policy: c.wantPolicy} {
-			if !strings.HasPrefix(value, want) || want == "" && value != "" || len(value) > 63 || value != "" && !qualified.MatchString(value) {
+			if !strings.HasPrefix(value, want) || want == "" && value != "" || len(value) > 63 || value != "" && !qualified().MatchString(value) {
 				t.Errorf("%q, %q: got %+v", c.group, c.policy, got)
 			}
 		}

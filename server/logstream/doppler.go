@@ -3,12 +3,12 @@ package logstream
 import (
 	"mime/multipart"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"cupola/runtime/pattern"
 	"cupola/server/logcache"
 )
 
@@ -19,14 +19,14 @@ const recentLimit = 100
 // usageAge is how old the last measurement of an instance that runs may be.
 const usageAge = 40 * time.Second
 
-var guidPattern = regexp.MustCompile(`^[[:xdigit:]]{8}-[[:xdigit:]]{4}-[[:xdigit:]]{4}-[[:xdigit:]]{4}-[[:xdigit:]]{12}$`)
+var guidPattern = pattern.Lazy(`^[[:xdigit:]]{8}-[[:xdigit:]]{4}-[[:xdigit:]]{4}-[[:xdigit:]]{4}-[[:xdigit:]]{12}$`)
 
 // ofApp lets those in who see the app (loggregator-release:
 // src/trafficcontroller/internal/proxy/log_access_middleware.go). Others get their
 // answer, and ok is false.
 func (g *Gateway) ofApp(w http.ResponseWriter, r *http.Request) (reader Reader, c claim, ok bool) {
 	guid := r.PathValue("guid")
-	if !guidPattern.MatchString(guid) {
+	if !guidPattern().MatchString(guid) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return reader, c, false
 	}

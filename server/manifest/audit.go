@@ -2,10 +2,11 @@ package manifest
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"cupola/runtime/pattern"
 )
 
 // Audited writes an entry as a separate manifest, in the order of the user's keys, as
@@ -46,13 +47,13 @@ func (app *App) Audited(hidden string, redact func(string) string) (string, erro
 }
 
 // foreign matches the strings that Ruby writes between double quotes.
-var foreign = regexp.MustCompile(`^[^\pL\pN_][^"]*$`)
+var foreign = pattern.Lazy(`^[^\pL\pN_][^"]*$`)
 
 // text is a string. Ruby also quotes one that would be read as something else.
 func text(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: s}
 	switch {
-	case foreign.MatchString(s):
+	case foreign().MatchString(s):
 		n.Style = yaml.DoubleQuotedStyle
 	case n.ShortTag() != "!!str":
 		n.Style = yaml.SingleQuotedStyle

@@ -4,23 +4,23 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"cupola/runtime/pattern"
 	"cupola/server/control/message"
 	"cupola/store/cf"
 )
 
 // capital is where a word begins within a key.
-var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+var capital = pattern.Lazy(`([a-z0-9])([A-Z])`)
 
 // underscore writes a key in the form in which fields has it: Cloud Controller takes
 // "disk_quota", "disk-quota" and "diskQuota" (CC: AppManifestMessage.underscore_keys).
 func underscore(key string) string {
-	return strings.ToLower(strings.ReplaceAll(capital.ReplaceAllString(key, "${1}_$2"), "-", "_"))
+	return strings.ToLower(strings.ReplaceAll(capital().ReplaceAllString(key, "${1}_$2"), "-", "_"))
 }
 
 // underscored is a map with its keys in that form.
@@ -226,8 +226,8 @@ func (f *fields) metadata(key string, faults func(key string, value *string) []s
 }
 
 var (
-	integerPattern = regexp.MustCompile(`^[+-]?[0-9]+$`)
-	numberPattern  = regexp.MustCompile(`^\s*[+-]?[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9]+)?\s*$`)
+	integerPattern = pattern.Lazy(`^[+-]?[0-9]+$`)
+	numberPattern  = pattern.Lazy(`^\s*[+-]?[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9]+)?\s*$`)
 )
 
 // number reads a whole number, also from a string, in the words of ActiveModel's
@@ -242,13 +242,13 @@ func (f *fields) number(key string, least, most int) *int {
 	if !isText {
 		text = fmt.Sprint(v)
 	}
-	if _, fraction := v.(float64); fraction && integerPattern.MatchString(text) {
+	if _, fraction := v.(float64); fraction && integerPattern().MatchString(text) {
 		text += ".0"
 	}
 	switch n, err := strconv.ParseInt(strings.TrimPrefix(text, "+"), 10, 64); {
-	case isBool || !numberPattern.MatchString(text):
+	case isBool || !numberPattern().MatchString(text):
 		f.fault(title(key) + " is not a number")
-	case !integerPattern.MatchString(text):
+	case !integerPattern().MatchString(text):
 		f.fault(title(key) + " must be an integer")
 	case n < int64(least):
 		f.fault(fmt.Sprintf("%s must be greater than or equal to %d", title(key), least))
@@ -262,8 +262,8 @@ func (f *fields) number(key string, least, most int) *int {
 }
 
 var (
-	sizePattern   = regexp.MustCompile(`(?i)^(-?[0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([KMGT]i?B?|B)$`)
-	numericPrefix = regexp.MustCompile(`^-?[0-9]`)
+	sizePattern   = pattern.Lazy(`(?i)^(-?[0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([KMGT]i?B?|B)$`)
+	numericPrefix = pattern.Lazy(`^-?[0-9]`)
 )
 
 var unitShift = map[byte]uint{'B': 0, 'K': 10, 'M': 20, 'G': 30, 'T': 40}
@@ -271,7 +271,7 @@ var unitShift = map[byte]uint{'B': 0, 'K': 10, 'M': 20, 'G': 30, 'T': 40}
 // ParseSize reads a size like "512M" or "1.5G" as bytes: CC:
 // lib/cloud_controller/byte_quantity.rb.
 func ParseSize(s string) (int64, bool) {
-	m := sizePattern.FindStringSubmatch(strings.TrimSpace(s))
+	m := sizePattern().FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		return 0, false
 	}
@@ -292,7 +292,7 @@ func (f *fields) size(key string) *int64 {
 	text := message.Text(v)
 	n, ok := ParseSize(text)
 	switch {
-	case !numericPrefix.MatchString(text):
+	case !numericPrefix().MatchString(text):
 		f.fault(title(key) + " is not a number")
 	case !ok:
 		f.fault(title(key) + " must use a supported unit: B, K, KB, M, MB, G, GB, T, or TB")

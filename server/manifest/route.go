@@ -1,10 +1,11 @@
 package manifest
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // Route is a route by its URL.
@@ -53,7 +54,7 @@ func schemes(port bool) map[string]bool {
 
 // hostPattern is what a default route's host may consist of
 // (AppApplyManifest.validate_name_dns_compliant!).
-var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var hostPattern = pattern.Lazy(`^[A-Za-z0-9_-]+$`)
 
 // DefaultHostFault says in Cloud Controller's words why an app's name cannot be the
 // host of its default route; "" if it can.
@@ -62,7 +63,7 @@ func DefaultHostFault(name string) string {
 	switch {
 	case len([]rune(name)) > 63:
 		return prefix + " Host cannot exceed 63 characters"
-	case !hostPattern.MatchString(name):
+	case !hostPattern().MatchString(name):
 		return prefix + ` Host must be either "*" or contain only alphanumeric characters, "_", or "-"`
 	}
 	return ""

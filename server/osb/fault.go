@@ -3,9 +3,10 @@ package osb
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // Known is what the platform has of the broker whose catalog is checked.
@@ -234,7 +235,7 @@ func planFaults(v map[string]json.RawMessage) (f faults) {
 }
 
 // semver is the expression that semver.org proposes.
-var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-((0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
+var semver = pattern.Lazy(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-((0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
 
 func (f *faults) wantMaintenance(raw json.RawMessage) {
 	if absent(raw) || !f.wantObject("Maintenance info", raw) {
@@ -242,7 +243,7 @@ func (f *faults) wantMaintenance(raw json.RawMessage) {
 	}
 	info := members(raw)
 	f.wantText("Maintenance info version", info["version"], true)
-	if !semver.MatchString(plain(info["version"])) {
+	if !semver().MatchString(plain(info["version"])) {
 		f.add("Maintenance info version must be a Semantic Version, but has value %s", inspect(info["version"]))
 	}
 	f.wantText("Maintenance info description", info["description"], false)

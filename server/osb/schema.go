@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // maxSchema bounds a JSON schema of parameters; bytes.
@@ -45,7 +46,7 @@ func (f *faults) wantSchema(path string, verb json.RawMessage) {
 	}
 }
 
-var metaSchema = regexp.MustCompile(`^https?://json-schema\.org/(draft-0[1-7]/|draft/2019-09/|draft/2020-12/)?schema#?$`)
+var metaSchema = pattern.Lazy(`^https?://json-schema\.org/(draft-0[1-7]/|draft/2019-09/|draft/2020-12/)?schema#?$`)
 
 // schemaFault checks one schema as far as Cloud Controller does before it looks
 // at values: its size, its draft, what its keywords hold, and that it refers to
@@ -66,7 +67,7 @@ func schemaFault(raw json.RawMessage) []string {
 	if found != nil {
 		return found
 	}
-	if !metaSchema.MatchString(text(draft)) {
+	if !metaSchema().MatchString(text(draft)) {
 		return []string{"Custom meta schemas are not supported."}
 	}
 	if ref := outside(raw); ref != "" {

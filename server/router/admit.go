@@ -3,9 +3,10 @@ package router
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // admit finds out whether the request can be forwarded at all. If not it is
@@ -67,7 +68,7 @@ const (
 	processInstanceHeader = "X-Cf-Process-Instance"
 )
 
-var instancePattern = regexp.MustCompile(`^([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})(?::(\d+))?$`)
+var instancePattern = pattern.Lazy(`^([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})(?::(\d+))?$`)
 
 // instance is what X-Cf-App-Instance or X-Cf-Process-Instance asks for.
 type instance struct {
@@ -79,7 +80,7 @@ type instance struct {
 // parseInstance reads the headers; false after it refused a bad one.
 func (x *exchange) parseInstance() bool {
 	if value := x.request.Header.Get(appInstanceHeader); value != "" {
-		m := instancePattern.FindStringSubmatch(value)
+		m := instancePattern().FindStringSubmatch(value)
 		if m == nil || m[2] == "" {
 			x.refuse(http.StatusBadRequest, "invalid_cf_app_instance_header", "Invalid X-CF-App-Instance Header")
 			return false
@@ -88,7 +89,7 @@ func (x *exchange) parseInstance() bool {
 		return true
 	}
 	if value := x.request.Header.Get(processInstanceHeader); value != "" {
-		m := instancePattern.FindStringSubmatch(value)
+		m := instancePattern().FindStringSubmatch(value)
 		if m == nil {
 			x.refuse(http.StatusBadRequest, "invalid_cf_process_instance_header", "Invalid X-CF-Process-Instance Header")
 			return false

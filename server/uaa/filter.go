@@ -3,10 +3,11 @@ package uaa
 import (
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // attributes are what filters can ask for, by lower-case name; upper case in
@@ -22,7 +23,7 @@ const maxFilter = 4096
 var errFilter = errors.New("invalid filter")
 
 // tokenPattern is a word of SCIM's filters: a bracket, a quoted text, a name.
-var tokenPattern = regexp.MustCompile(`^\s*([()]|"(?:[^"\\]|\\.)*"|[^\s()"]+)`)
+var tokenPattern = pattern.Lazy(`^\s*([()]|"(?:[^"\\]|\\.)*"|[^\s()"]+)`)
 
 // parseFilter reads a SCIM filter: attribute eq, co, sw or pr; and, or; and
 // brackets. "" wants everything.
@@ -36,7 +37,7 @@ func parseFilter(text string) (filter, error) {
 	}
 	p := &filterParser{}
 	for rest := text; strings.TrimSpace(rest) != ""; {
-		m := tokenPattern.FindStringSubmatch(rest)
+		m := tokenPattern().FindStringSubmatch(rest)
 		if m == nil {
 			return nil, bad
 		}

@@ -6,8 +6,9 @@ import (
 	"encoding/base64"
 	"html"
 	"net/http"
-	"regexp"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // The HTML of pages and of their parts, with names in braces where values go. It
@@ -43,13 +44,13 @@ type markup string
 // values are what goes into a part, by name: text, which is escaped, or markup.
 type values map[string]any
 
-var place = regexp.MustCompile(`\{[A-Z][a-z]+\}`)
+var place = pattern.Lazy(`\{[A-Z][a-z]+\}`)
 
 // fill returns a part with its values. A name that has none stays as it is, which a
 // test looks for in each page.
 func fill(part string, v values) markup {
 	text, _ := parts.ReadFile("page/" + part + ".html")
-	return markup(place.ReplaceAllStringFunc(strings.TrimSuffix(string(text), "\n"), func(at string) string {
+	return markup(place().ReplaceAllStringFunc(strings.TrimSuffix(string(text), "\n"), func(at string) string {
 		switch value := v[strings.Trim(at, "{}")].(type) {
 		case markup:
 			return string(value)

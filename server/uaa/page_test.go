@@ -17,7 +17,7 @@ func TestPagesEscape(t *testing.T) {
 	for name, places := range want {
 		p.name = name
 		text := string(p.html())
-		if left := place.FindAllString(strings.ReplaceAll(text, html.EscapeString(hostile), ""), -1); left != nil {
+		if left := place().FindAllString(strings.ReplaceAll(text, html.EscapeString(hostile), ""), -1); left != nil {
 			t.Errorf("%s: %q is not filled", name, left)
 		}
 		root, err := html.Parse(strings.NewReader(text))

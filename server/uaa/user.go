@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -75,7 +75,7 @@ type userRequest struct {
 
 // usernamePattern is ScimUtils.validate's; the message quotes that, which has a sign
 // twice.
-var usernamePattern = regexp.MustCompile(`^[\p{L}+0-9\-_.@'!]+$`)
+var usernamePattern = pattern.Lazy(`^[\p{L}+0-9\-_.@'!]+$`)
 
 // fault says in UAA's words what is wrong with a new user (ScimUtils.validate,
 // JdbcScimUserProvisioning.checkOrigin); "" for nothing.
@@ -85,7 +85,7 @@ func (req *userRequest) fault() string {
 		return "A username must be provided."
 	case req.Origin != "" && req.Origin != Origin:
 		return "Invalid origin " + req.Origin + " in Identity Zone uaa"
-	case !usernamePattern.MatchString(req.UserName):
+	case !usernamePattern().MatchString(req.UserName):
 		return `Username must match pattern: [\p{L}+0-9+\-_.@'!]+`
 	case len(req.UserName) > maxUsername:
 		return fmt.Sprintf("Username has more than %d bytes.", maxUsername)

@@ -17,11 +17,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 	"time"
 
 	"cupola/runtime/durable"
+	"cupola/runtime/pattern"
 )
 
 // Store is a directory of blobs. It is safe for concurrent use.
@@ -55,7 +55,7 @@ type Blob struct {
 	Size   int64  // bytes
 }
 
-var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var digestPattern = pattern.Lazy(`^[0-9a-f]{64}$`)
 
 // Open opens the store in dir, makes it when absent, and removes what an
 // interrupted Put left.
@@ -189,7 +189,7 @@ func (r *reader) Read(p []byte) (int, error) {
 
 // Has reports whether there is a blob, whatever it holds.
 func (s *Store) Has(digest string) bool {
-	if !digestPattern.MatchString(digest) {
+	if !digestPattern().MatchString(digest) {
 		return false
 	}
 	_, err := os.Stat(s.path(digest))
@@ -198,7 +198,7 @@ func (s *Store) Has(digest string) bool {
 
 // unpacked finds the directory of a blob that has no file.
 func (s *Store) unpacked(digest string) (dir string, ok bool) {
-	if s.Unpacked == nil || !digestPattern.MatchString(digest) {
+	if s.Unpacked == nil || !digestPattern().MatchString(digest) {
 		return "", false
 	}
 	return s.Unpacked.Kept(digest)
@@ -279,7 +279,7 @@ func (s *Store) Open(digest string) (*os.File, error) {
 }
 
 func (s *Store) openFile(digest string) (*os.File, error) {
-	if !digestPattern.MatchString(digest) {
+	if !digestPattern().MatchString(digest) {
 		return nil, fmt.Errorf("blob %q: %w", digest, fs.ErrNotExist)
 	}
 	f, err := os.Open(s.path(digest))
@@ -309,7 +309,7 @@ func (s *Store) Prune(ctx context.Context, keep map[string]bool, grace time.Dura
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		if d.IsDir() || !digestPattern.MatchString(d.Name()) || keep[d.Name()] {
+		if d.IsDir() || !digestPattern().MatchString(d.Name()) || keep[d.Name()] {
 			return nil
 		}
 		gone, err := s.removeOld(p, grace, s.opened)
@@ -327,7 +327,7 @@ func (s *Store) Prune(ctx context.Context, keep map[string]bool, grace time.Dura
 // Stat describes the file of a blob, whatever it holds. Its time is when the blob was
 // kept last, by the machine's clock.
 func (s *Store) Stat(digest string) (fs.FileInfo, error) {
-	if !digestPattern.MatchString(digest) {
+	if !digestPattern().MatchString(digest) {
 		return nil, fmt.Errorf("blob %q: %w", digest, fs.ErrNotExist)
 	}
 	return os.Stat(s.path(digest))
@@ -337,7 +337,7 @@ func (s *Store) Stat(digest string) (fs.FileInfo, error) {
 // unless this Store kept it within the grace. Unlike Prune it takes no account of what
 // was kept before Open.
 func (s *Store) Remove(digest string, grace time.Duration) (bool, error) {
-	if !digestPattern.MatchString(digest) {
+	if !digestPattern().MatchString(digest) {
 		return false, nil
 	}
 	gone, err := s.removeOld(s.path(digest), grace, time.Time{})

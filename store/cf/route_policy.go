@@ -1,8 +1,9 @@
 package cf
 
 import (
-	"regexp"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // AnySource is the source of a policy that lets in every app.
@@ -16,10 +17,10 @@ type RoutePolicy struct {
 	Source    string // AnySource, "cf:app:<guid>", "cf:space:<guid>" or "cf:org:<guid>"
 }
 
-var sourcePattern = regexp.MustCompile(`^(cf:(app|space|org):[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|cf:any)$`)
+var sourcePattern = pattern.Lazy(`^(cf:(app|space|org):[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|cf:any)$`)
 
 // IsSource reports whether a text is a source in Cloud Controller's form.
-func IsSource(text string) bool { return sourcePattern.MatchString(text) }
+func IsSource(text string) bool { return sourcePattern().MatchString(text) }
 
 // SourceGUID is the GUID in the source where it is of a kind ("app", "space",
 // "org"), else "".

@@ -2,8 +2,8 @@ package model
 
 import (
 	"net/url"
-	"regexp"
 
+	"cupola/runtime/pattern"
 	"cupola/server/bbs/bbspb"
 )
 
@@ -18,9 +18,9 @@ const (
 // logs. Cloud Controller's are 73 long.
 const maxGUID = 255
 
-var guidPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+var guidPattern = pattern.Lazy(`^[a-zA-Z0-9_-]+$`)
 
-func badGUID(s string) bool { return len(s) > maxGUID || !guidPattern.MatchString(s) }
+func badGUID(s string) bool { return len(s) > maxGUID || !guidPattern().MatchString(s) }
 
 // ValidateDesired says what Diego refuses of a DesiredLRP; nil for nothing.
 func ValidateDesired(d *bbspb.DesiredLRP) error {

@@ -2,11 +2,11 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 
+	"cupola/runtime/pattern"
 	"cupola/runtime/suggest"
 	"cupola/server/bosh/interpolate"
 	"cupola/server/bosh/manifest"
@@ -16,7 +16,7 @@ import (
 // runtimeLists are the keys of runtime-configs that add up.
 var runtimeLists = []string{"releases", "addons", "variables"}
 
-var latest = regexp.MustCompile(`(^|[._])latest$`)
+var latest = pattern.Lazy(`(^|[._])latest$`)
 
 // checkRuntime reads a runtime-config by itself: its keys are some of a manifest's.
 func checkRuntime(n *yaml.Node) (manifest.Findings, error) {
@@ -28,7 +28,7 @@ func checkRuntime(n *yaml.Node) (manifest.Findings, error) {
 	}
 	m, found := manifest.Decode(n)
 	for _, r := range m.Releases {
-		if latest.MatchString(r.Version) {
+		if latest().MatchString(r.Version) {
 			return found, fmt.Errorf("Runtime manifest contains the release '%s' with version as '%s'. Please specify the actual version string.", r.Name, r.Version) //nolint:staticcheck,revive // the director's words
 		}
 	}

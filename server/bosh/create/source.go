@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // sources are the files below src and blobs. Those of src hide equal names in blobs.
@@ -95,14 +97,14 @@ func (s *sources) choose(patterns, excluded []string) (chosen []file, err error)
 }
 
 // tokens are the parts of a pattern that mean something.
-var tokens = regexp.MustCompile(`\*\*/|\*\*|\*|\?|\{[^{}]*\}|\[[^\]]+\]|[^*?{}\[\]]+|.`)
+var tokens = pattern.Lazy(`\*\*/|\*\*|\*|\?|\{[^{}]*\}|\[[^\]]+\]|[^*?{}\[\]]+|.`)
 
 // glob turns a pattern of the bosh CLI into a regular expression: ** is any number of
 // directories.
 func glob(pattern string) (*regexp.Regexp, error) {
 	var rule strings.Builder
 	rule.WriteString("^")
-	for _, token := range tokens.FindAllString(filepath.ToSlash(filepath.Clean(pattern)), -1) {
+	for _, token := range tokens().FindAllString(filepath.ToSlash(filepath.Clean(pattern)), -1) {
 		switch {
 		case token == "**/":
 			rule.WriteString("(?:.*/)?")

@@ -1,9 +1,10 @@
 package erb
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"cupola/runtime/pattern"
 )
 
 // part is a piece of a simple template: text, or what to print.
@@ -14,7 +15,7 @@ type part struct {
 }
 
 // magic is a comment that would change how Ruby reads the template.
-var magic = regexp.MustCompile(`coding\s*[=:]|frozen[-_]string`)
+var magic = pattern.Lazy(`coding\s*[=:]|frozen[-_]string`)
 
 // scan takes a simple template apart; false for one that only Ruby can render,
 // or tell what is wrong with. It is ERB with trim mode "-".
@@ -70,7 +71,7 @@ func tagEnd(tag string) (inner, rest string, ok bool) {
 
 func tagPart(inner string, line int) (part, bool) {
 	if comment, is := strings.CutPrefix(inner, "#"); is {
-		return part{}, !magic.MatchString(comment)
+		return part{}, !magic().MatchString(comment)
 	}
 	code, is := strings.CutPrefix(inner, "=")
 	if !is {

@@ -6,19 +6,19 @@ package interpolate
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"cupola/runtime/pattern"
 	"cupola/server/bosh/ops"
 	"cupola/server/bosh/tree"
 )
 
 // reference is BOSH's pattern, with the slashes of CredHub's names and one
 // space inside.
-var reference = regexp.MustCompile(`\(\( ?(!?[-/.\w\pL]+) ?\)\)`)
+var reference = pattern.Lazy(`\(\( ?(!?[-/.\w\pL]+) ?\)\)`)
 
 // Values are what variables stand for, by name.
 type Values = tree.Map
@@ -102,7 +102,7 @@ func (p *pass) scalar(n *yaml.Node) (*yaml.Node, error) {
 	if !strings.Contains(n.Value, "((") || n.ShortTag() != "!!str" {
 		return n, nil
 	}
-	matches := reference.FindAllStringSubmatchIndex(n.Value, -1)
+	matches := reference().FindAllStringSubmatchIndex(n.Value, -1)
 	if len(matches) == 1 && matches[0][0] == 0 && matches[0][1] == len(n.Value) {
 		return p.whole(n, n.Value[matches[0][2]:matches[0][3]])
 	}

@@ -21,7 +21,7 @@ func referencesIn(text string) (all []Reference) {
 	if !strings.Contains(text, "((") {
 		return nil
 	}
-	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+	for _, m := range reference().FindAllStringSubmatch(text, -1) {
 		name, fields := split(m[1])
 		all = append(all, Reference{Name: name, Fields: fields})
 	}

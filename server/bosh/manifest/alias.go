@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -49,9 +48,9 @@ type Query struct {
 
 // criteria are those of queries of bosh-dns that mean something here: s, i, and
 // y, which says when health is looked at first.
-var criteria = regexp.MustCompile(`^q-([siy][0-9]+)+$`)
+var criteria = pattern.Lazy(`^q-([siy][0-9]+)+$`)
 
-var criterion = regexp.MustCompile(`([a-z])([0-9]+)`)
+var criterion = pattern.Lazy(`([a-z])([0-9]+)`)
 
 // Parsed reads the target's query.
 func (t AliasTarget) Parsed() (q Query, err error) {
@@ -60,10 +59,10 @@ func (t AliasTarget) Parsed() (q Query, err error) {
 	case t.Query == "*":
 	case t.Query == "_":
 		q.Each = true
-	case !criteria.MatchString(t.Query):
+	case !criteria().MatchString(t.Query):
 		return q, fmt.Errorf("query %q is none that is answered here; give *, _, or q- with the criteria s (0, 1, 3 or 4) and i (an index), like q-s3", cut(t.Query, 60))
 	default:
-		for _, c := range criterion.FindAllStringSubmatch(t.Query, -1) {
+		for _, c := range criterion().FindAllStringSubmatch(t.Query, -1) {
 			switch {
 			case c[1] == "i":
 				q.Indexes = append(q.Indexes, c[2])
@@ -94,10 +93,10 @@ func globs(pattern, name string) bool {
 	return pattern == name
 }
 
-var uncanonical = regexp.MustCompile(`[^a-z0-9*-]`)
+var uncanonical = pattern.Lazy(`[^a-z0-9*-]`)
 
 func canonical(name string) string {
-	return uncanonical.ReplaceAllString(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "")
+	return uncanonical().ReplaceAllString(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "")
 }
 
 // Aliases are the names in DNS that the deployment gives: by the job
@@ -152,7 +151,7 @@ func (j *Job) aliases(deployment string) (all []Alias, faults []error) {
 		}
 		for k, target := range targets {
 			t, err := aliasTarget(target, deployment)
-			if each := strings.HasPrefix(a.Domain, "_."); err == nil && each != (t.Query == "_") && !variableText.MatchString(t.Query+a.Domain) {
+			if each := strings.HasPrefix(a.Domain, "_."); err == nil && each != (t.Query == "_") && !variableText().MatchString(t.Query+a.Domain) {
 				err = fmt.Errorf("query _ belongs to domains that begin with _., and these have no other")
 			}
 			if err != nil {
@@ -170,7 +169,7 @@ func aliasTarget(v any, deployment string) (t AliasTarget, err error) {
 	text := func(key string) string { s, _ := values[key].(string); return s }
 	t = AliasTarget{Query: text("query"), Group: text("instance_group"), Deployment: text("deployment")}
 	switch {
-	case variableText.MatchString(t.Query + t.Group + t.Deployment):
+	case variableText().MatchString(t.Query + t.Group + t.Deployment):
 		return t, nil
 	case t.Query == "" || t.Group == "":
 		return t, fmt.Errorf("the target needs query and instance_group")
@@ -190,7 +189,7 @@ func domainName(v any) string {
 }
 
 func checkDomain(domain string) error {
-	if variableText.MatchString(domain) || len(domain) <= 253 && domainRule().MatchString(domain) {
+	if variableText().MatchString(domain) || len(domain) <= 253 && domainRule().MatchString(domain) {
 		return nil
 	}
 	return fmt.Errorf("%q is not a valid DNS name", cut(domain, 60))
@@ -226,9 +225,9 @@ func (a LinkAlias) alias(deployment, group string) Alias {
 func (a LinkAlias) check() error {
 	_, known := filters[a.Filter]
 	switch {
-	case !known && !variableText.MatchString(a.Filter):
+	case !known && !variableText().MatchString(a.Filter):
 		return fmt.Errorf("health_filter is smart, healthy, unhealthy or all, not %q", cut(a.Filter, 60))
-	case a.Each && !strings.HasPrefix(a.Domain, "_.") && !variableText.MatchString(a.Domain):
+	case a.Each && !strings.HasPrefix(a.Domain, "_.") && !variableText().MatchString(a.Domain):
 		return fmt.Errorf("with placeholder_type the domain begins with _., for which each instance has its own name")
 	}
 	return checkDomain(a.Domain)

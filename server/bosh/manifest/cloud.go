@@ -111,7 +111,7 @@ func (o *object) resources() map[string]any {
 
 func (c *Cloud) network(n *object) {
 	c.networks = n.unique("network", c.networks)
-	if t := n.text("type"); t != "" && t != "manual" && t != "dynamic" && t != "vip" && !variableText.MatchString(t) {
+	if t := n.text("type"); t != "" && t != "manual" && t != "dynamic" && t != "vip" && !variableText().MatchString(t) {
 		n.d.found.errorf(At{n.Path + "/type", n.Line}, "Invalid network type '%s'; it is manual, dynamic or vip", cut(t, 60))
 	}
 	for _, key := range []string{"subnets", "subnet_size", "managed", "dns", "cloud_properties"} {
@@ -145,7 +145,7 @@ func (c *Cloud) compilation(o *object) {
 
 // unknown reports whether a name is given, and is none of those that are known.
 func unknown(name string, known []string) bool {
-	return name != "" && !slices.Contains(known, name) && !variableText.MatchString(name)
+	return name != "" && !slices.Contains(known, name) && !variableText().MatchString(name)
 }
 
 // Use gives the groups of a manifest what the names in it stand for in the
@@ -208,7 +208,7 @@ func (l *linter) useDisk(g *InstanceGroup, c *Cloud) {
 	name := g.PersistentDiskType
 	at := At{g.Path + "/persistent_disk_type", g.Line}
 	switch {
-	case name == "" || variableText.MatchString(name):
+	case name == "" || variableText().MatchString(name):
 	case g.PersistentDiskMB > 0:
 		l.soft(at, "Instance group '%s' specifies more than one of the following keys: 'persistent_disk' and 'persistent_disk_type'. Choose one.", g.Name)
 	case unknown(name, c.diskTypes):

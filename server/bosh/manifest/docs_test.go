@@ -11,7 +11,7 @@ import (
 func table() string {
 	var b strings.Builder
 	b.WriteString("| key | | |\n|---|---|---|\n")
-	for _, k := range keys {
+	for _, k := range keys() {
 		if strings.HasPrefix(k.Path, "addons[].jobs[].") || strings.Contains(k.Path, ".liveness.") || strings.Contains(k.Path, "activePassiveProbes.*.") || strings.Contains(k.Path, ".handler.") {
 			continue
 		}

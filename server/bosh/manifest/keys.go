@@ -1,6 +1,9 @@
 package manifest
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // use says what becomes of a key.
 type use string
@@ -24,21 +27,23 @@ type key struct {
 }
 
 func keyOf(path string) (key, bool) {
-	k, ok := keysByPath[path]
+	k, ok := keysByPath()[path]
 	return k, ok
 }
 
-var keysByPath = func() map[string]key {
-	all := make(map[string]key, len(keys))
-	for _, k := range keys {
+var keysByPath = sync.OnceValue(func() map[string]key {
+	all := map[string]key{}
+	for _, k := range keys() {
 		all[k.Path] = k
 	}
 	return all
-}()
+})
 
-// keys are all keys of a manifest. Jobs have the same keys wherever they stand.
-var keys = slices.Concat(deploymentKeys, groupKeys, settingsKeys, jobKeys("instance_groups[].jobs[]."), quarksKeys("instance_groups[].jobs[].properties.quarks."),
-	addonKeys, jobKeys("addons[].jobs[]."), quarksKeys("addons[].jobs[].properties.quarks."), tailKeys, cloudKeys)
+// keys returns all keys of a manifest. Jobs have the same keys wherever they stand.
+func keys() []key {
+	return slices.Concat(deploymentKeys, groupKeys, settingsKeys, jobKeys("instance_groups[].jobs[]."), quarksKeys("instance_groups[].jobs[].properties.quarks."),
+		addonKeys, jobKeys("addons[].jobs[]."), quarksKeys("addons[].jobs[].properties.quarks."), tailKeys, cloudKeys)
+}
 
 var deploymentKeys = []key{
 	{Path: "name", Use: used, Text: "the deployment's name; begins the names of all its objects"},

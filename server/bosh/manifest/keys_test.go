@@ -28,7 +28,7 @@ func TestKeysAreThoseThatAreRead(t *testing.T) {
 		t.Errorf("the fixture: %s", f)
 	}
 	var table []string
-	for _, k := range keys {
+	for _, k := range keys() {
 		table = append(table, k.Path)
 	}
 	slices.Sort(table)
@@ -61,7 +61,7 @@ func TestEveryKeyThatIsSetIsToldOf(t *testing.T) {
 }
 
 func TestKeysSayWhatBecomesOfThem(t *testing.T) {
-	for _, k := range keys {
+	for _, k := range keys() {
 		if k.Use == refused && k.Text == "" {
 			t.Errorf("%s is refused; its text has to say the mend", k.Path)
 		}

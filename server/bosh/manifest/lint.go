@@ -2,8 +2,9 @@ package manifest
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // Lint returns all faults of a manifest that Parse did not find, the worst
@@ -83,10 +84,10 @@ const (
 	maxName      = 200 // so that files can be named for it
 )
 
-var deploymentName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+var deploymentName = pattern.Lazy(`^[a-zA-Z0-9_-]+$`)
 
 // plainName is that of what gets a directory or a file: no path leads out of it.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+var plainName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 func (l *linter) soft(at At, format string, args ...any) {
 	l.found.add(Finding{Level: Error, Path: at.Path, Line: at.Line, What: fmt.Sprintf(format, args...), soft: true})
@@ -116,10 +117,10 @@ func (l *linter) deployment() {
 		return // it is not a map
 	}
 	switch name := l.m.Name; {
-	case variableText.MatchString(name):
+	case variableText().MatchString(name):
 	case name == "":
 		l.found.errorf(at, "the deployment has no name")
-	case !deploymentName.MatchString(name) || clean(name) == "":
+	case !deploymentName().MatchString(name) || clean(name) == "":
 		l.found.errorf(at, "%q is not a valid deployment name; use letters, digits, hyphens and underscores", cut(name, 60))
 	case len(name) > maxName:
 		l.found.errorf(at, "the name has %d characters; at most %d leave room for the names of its objects", len(name), maxName)
@@ -132,10 +133,10 @@ func (l *linter) deployment() {
 // name checks what a noun is called, and that no other of seen is called so.
 func (l *linter) name(at At, what, name string, seen map[string]bool) {
 	switch {
-	case variableText.MatchString(name):
+	case variableText().MatchString(name):
 	case name == "":
 		l.found.errorf(at, "the %s has no name", what)
-	case len(name) > maxName || !plainName.MatchString(name) || strings.Contains(name, ".."):
+	case len(name) > maxName || !plainName().MatchString(name) || strings.Contains(name, ".."):
 		l.found.errorf(at, "%q cannot be the name of a %s; it takes up to %d letters, digits, underscores, hyphens and dots, and begins with a letter or a digit", cut(name, 60), what, maxName)
 	case seen[name]:
 		l.found.errorf(at, "there is another %s %q", what, name)
@@ -148,10 +149,10 @@ func (l *linter) update(u Update, path string) {
 	if u.MaxInFlight != nil && u.MaxInFlight.N == 0 {
 		l.found.warnf(At{at.Path + "/max_in_flight", at.Line}, "one instance at a time is the least")
 	}
-	if s := u.InitialAZs; s != "" && s != "serial" && s != "parallel" && !variableText.MatchString(s) {
+	if s := u.InitialAZs; s != "" && s != "serial" && s != "parallel" && !variableText().MatchString(s) {
 		l.found.errorf(At{at.Path + "/initial_deploy_az_update_strategy", at.Line}, "expected serial or parallel, got %q", cut(s, 60))
 	}
-	if s := u.VMStrategy; s != "" && s != "delete-create" && s != "create-swap-delete" && !variableText.MatchString(s) {
+	if s := u.VMStrategy; s != "" && s != "delete-create" && s != "create-swap-delete" && !variableText().MatchString(s) {
 		l.found.errorf(At{at.Path + "/vm_strategy", at.Line}, "expected delete-create or create-swap-delete, got %q", cut(s, 60))
 	}
 }

@@ -17,7 +17,7 @@ func (l *linter) addons() {
 			}
 		}
 		for _, p := range []*Placement{a.Include, a.Exclude} {
-			if p != nil && p.Lifecycle != "" && !slices.Contains(lifecycles, p.Lifecycle) && !variableText.MatchString(string(p.Lifecycle)) {
+			if p != nil && p.Lifecycle != "" && !slices.Contains(lifecycles, p.Lifecycle) && !variableText().MatchString(string(p.Lifecycle)) {
 				l.found.errorf(a.At, "unknown lifecycle %q; it is service, errand or auto-errand", cut(string(p.Lifecycle), 60))
 			}
 		}
@@ -54,7 +54,7 @@ func (l *linter) addonImages() {
 	for _, g := range l.m.WithAddons().InstanceGroups {
 		for _, j := range g.Jobs {
 			r := l.m.Release(j.Release)
-			if j.Addon == "" || r == nil || r.fit() != nil || reported[j.Path] || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
+			if j.Addon == "" || r == nil || r.fit() != nil || reported[j.Path] || variableText().MatchString(r.URL+r.Version+g.Stemcell) {
 				continue
 			}
 			if _, err := l.m.Image(g, j); err != nil {

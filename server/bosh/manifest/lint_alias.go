@@ -29,7 +29,7 @@ func (l *linter) aliases(j *Job) {
 	}
 	for n, a := range all {
 		for k, t := range a.Targets {
-			if text := t.Group + t.Deployment; variableText.MatchString(text+l.m.Name) || t.Group == "" {
+			if text := t.Group + t.Deployment; variableText().MatchString(text+l.m.Name) || t.Group == "" {
 				continue
 			}
 			l.target(At{fmt.Sprintf("%s/%d/targets/%d", at.Path, n, k), at.Line}, t)

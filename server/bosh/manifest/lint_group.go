@@ -27,7 +27,7 @@ func (l *linter) groups() {
 
 // scale checks how often a group runs, and when.
 func (l *linter) scale(g *InstanceGroup) {
-	if !slices.Contains(lifecycles, g.Lifecycle) && !variableText.MatchString(string(g.Lifecycle)) {
+	if !slices.Contains(lifecycles, g.Lifecycle) && !variableText().MatchString(string(g.Lifecycle)) {
 		l.found.errorf(At{g.Path + "/lifecycle", g.Line}, "unknown lifecycle %q; it is service, errand or auto-errand", cut(string(g.Lifecycle), 60))
 	}
 	if g.Instances > maxInstances {
@@ -82,11 +82,11 @@ func (l *linter) images(g *InstanceGroup) {
 	reported := map[string]bool{}
 	for _, j := range g.Jobs {
 		r := l.m.Release(j.Release)
-		if r == nil || reported[r.Name] || j.builtIn() || r.fit() != nil || variableText.MatchString(r.URL+r.Version+g.Stemcell) {
+		if r == nil || reported[r.Name] || j.builtIn() || r.fit() != nil || variableText().MatchString(r.URL+r.Version+g.Stemcell) {
 			continue // the release reports its faults
 		}
 		reported[r.Name] = true
-		if s := l.m.stemcellOf(g, r); s != nil && (s.OS == "" || s.Version == "" && !r.archived() || variableText.MatchString(s.OS+s.Version)) {
+		if s := l.m.stemcellOf(g, r); s != nil && (s.OS == "" || s.Version == "" && !r.archived() || variableText().MatchString(s.OS+s.Version)) {
 			continue
 		}
 		if _, err := l.m.Image(g, j); err != nil {
@@ -120,9 +120,9 @@ func (l *linter) migrations() {
 		for _, from := range g.MigratedFrom {
 			key := from.Name + "\x00" + from.AZ
 			switch {
-			case variableText.MatchString(from.Name + from.AZ):
+			case variableText().MatchString(from.Name + from.AZ):
 				continue
-			case from.Name == "" || !plainName.MatchString(from.Name) || strings.Contains(from.Name, ".."):
+			case from.Name == "" || !plainName().MatchString(from.Name) || strings.Contains(from.Name, ".."):
 				l.found.errorf(from.At, "%q is not a valid name for an instance group", cut(from.Name, 60))
 			case from.Name == g.Name && from.AZ == "":
 				l.found.errorf(from.At, "the group cannot be migrated from itself")

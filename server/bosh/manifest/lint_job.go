@@ -3,7 +3,6 @@ package manifest
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +31,7 @@ func (l *linter) job(j *Job, seen map[string]bool) {
 	switch {
 	case j.Release == "":
 		l.found.errorf(j.At, "the job names no release")
-	case l.m.Release(j.Release) == nil && !variableText.MatchString(j.Release):
+	case l.m.Release(j.Release) == nil && !variableText().MatchString(j.Release):
 		var names []string
 		for _, r := range l.m.Releases {
 			names = append(names, r.Name)
@@ -49,7 +48,7 @@ func (l *linter) job(j *Job, seen map[string]bool) {
 
 func (l *linter) quarks(q *Quarks) {
 	for _, c := range q.Run.Capabilities {
-		if !capability.MatchString(c) {
+		if !capability().MatchString(c) {
 			l.found.errorf(At{q.Path + "/run/capabilities", q.Line}, "%q is not a capability; capabilities look like NET_BIND_SERVICE, without CAP_", cut(c, 60))
 		}
 	}
@@ -68,7 +67,7 @@ func (l *linter) quarks(q *Quarks) {
 	}
 }
 
-var capability = regexp.MustCompile(`^([A-BD-Z][A-Z0-9_]*|C([B-Z0-9_][A-Z0-9_]*|A[A-OQ-Z0-9_][A-Z0-9_]*)|ALL)$`)
+var capability = pattern.Lazy(`^([A-BD-Z][A-Z0-9_]*|C([B-Z0-9_][A-Z0-9_]*|A[A-OQ-Z0-9_][A-Z0-9_]*)|ALL)$`)
 
 // probe checks that a probe does exactly one thing, and can.
 func (l *linter) probe(p *Probe) {
@@ -98,7 +97,7 @@ func (l *linter) probe(p *Probe) {
 
 func (l *linter) probePort(at At, port string) {
 	n, err := strconv.Atoi(port)
-	if variableText.MatchString(port) || err != nil && portName().MatchString(port) || err == nil && n > 0 && n < 1<<16 {
+	if variableText().MatchString(port) || err != nil && portName().MatchString(port) || err == nil && n > 0 && n < 1<<16 {
 		return
 	}
 	l.found.errorf(at, "the probe's port is a number from 1 to 65535 or the name of one, not %q", cut(port, 60))

@@ -11,11 +11,11 @@ func (l *linter) releases() {
 	for i := range l.m.Releases {
 		r := &l.m.Releases[i]
 		l.name(r.At, "release", r.Name, seen)
-		if err := r.fit(); err != nil && !l.builtIn(r) && !variableText.MatchString(r.Version+r.URL) {
+		if err := r.fit(); err != nil && !l.builtIn(r) && !variableText().MatchString(r.Version+r.URL) {
 			f := Finding{Level: Error, Path: r.Path, Line: r.Line, What: err.Error(), Mend: r.fix()}
 			l.found.add(f)
 		}
-		if _, err := release.ParseDigests(r.SHA1); err != nil && r.archived() && !variableText.MatchString(r.SHA1) {
+		if _, err := release.ParseDigests(r.SHA1); err != nil && r.archived() && !variableText().MatchString(r.SHA1) {
 			l.found.errorf(At{r.Path + "/sha1", r.Line}, "%s", err)
 		}
 		if host, _, _ := strings.Cut(r.URL, "/"); host == "hub.docker.com" {

@@ -2,10 +2,10 @@ package manifest
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/runtime/suggest"
 	"cupola/server/bosh/interpolate"
 	"cupola/server/bosh/tree"
@@ -13,7 +13,7 @@ import (
 )
 
 // variableName is what a reference can hold before its fields.
-var variableName = regexp.MustCompile(`^[-/\w\pL]+$`)
+var variableName = pattern.Lazy(`^[-/\w\pL]+$`)
 
 func (l *linter) variables() {
 	seen := map[string]bool{}
@@ -22,7 +22,7 @@ func (l *linter) variables() {
 		switch {
 		case v.Name == "":
 			l.found.errorf(v.At, "the variable has no name")
-		case !variableName.MatchString(v.Name) || len(v.Name) > maxName:
+		case !variableName().MatchString(v.Name) || len(v.Name) > maxName:
 			l.found.errorf(v.At, "nothing can refer to the name %q; it takes letters, digits, underscores, hyphens and slashes", cut(v.Name, 60))
 		case seen[v.Name]:
 			l.found.errorf(v.At, "there is another variable %q", v.Name)

@@ -2,12 +2,12 @@ package manifest
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
+	"cupola/runtime/pattern"
 	"cupola/runtime/suggest"
 	"cupola/server/bosh/tree"
 )
@@ -115,11 +115,11 @@ func (o *object) want(key string, kind yaml.Kind, what string) *yaml.Node {
 	return nil
 }
 
-var variableText = regexp.MustCompile(`\(\( ?!?[-/.\w\pL]+ ?\)\)`)
+var variableText = pattern.Lazy(`\(\( ?!?[-/.\w\pL]+ ?\)\)`)
 
 // isVariable reports whether a value is yet to be interpolated.
 func isVariable(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && variableText.MatchString(n.Value)
+	return n.Kind == yaml.ScalarNode && variableText().MatchString(n.Value)
 }
 
 // text is a scalar as it was written.
@@ -307,7 +307,7 @@ func (o *object) each(key, id string, use func(item *object)) {
 	}
 }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+var plainKey = pattern.Lazy(`^[A-Za-z0-9_.-]+$`)
 
 // done reports unknown keys. One that does not resemble a known key is an
 // error, since everything below it is lost.
@@ -328,7 +328,7 @@ func (o *object) done() {
 		if f.Path == "" {
 			f.Path = "/"
 		}
-		if !plainKey.MatchString(key.Value) {
+		if !plainKey().MatchString(key.Value) {
 			f.Level = Error
 		}
 		o.d.found.add(f)

@@ -2,12 +2,13 @@ package manifest
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"cupola/runtime/pattern"
 )
 
 // Update says how instances change from one version to the next. Nil fields
@@ -92,15 +93,15 @@ type Watch struct{ Low, High time.Duration }
 // maxWatch bounds a watch time.
 const maxWatch = 30 * 24 * time.Hour
 
-var watchRange = regexp.MustCompile(`^\s*(\d+)\s*-\s*(\d+)\s*$`)
-var watchSingle = regexp.MustCompile(`^\s*(\d+)\s*$`)
+var watchRange = pattern.Lazy(`^\s*(\d+)\s*-\s*(\d+)\s*$`)
+var watchSingle = pattern.Lazy(`^\s*(\d+)\s*$`)
 
 // parseWatch reads a watch time: milliseconds, or a range of them.
 func parseWatch(s string) (Watch, error) {
 	var low, high string
-	if m := watchRange.FindStringSubmatch(s); m != nil {
+	if m := watchRange().FindStringSubmatch(s); m != nil {
 		low, high = m[1], m[2]
-	} else if m := watchSingle.FindStringSubmatch(s); m != nil {
+	} else if m := watchSingle().FindStringSubmatch(s); m != nil {
 		low, high = m[1], m[1]
 	} else {
 		return Watch{}, fmt.Errorf("watch time string did not match regexp: %s", cut(s, 60))
@@ -140,11 +141,11 @@ func (o *object) watch(key string) *Watch {
 	return &w
 }
 
-var countText = regexp.MustCompile(`^\s*(\d{1,9})(%?)\s*$`)
+var countText = pattern.Lazy(`^\s*(\d{1,9})(%?)\s*$`)
 
 // ParseCount parses a number of instances, or a percentage like 50%.
 func ParseCount(text string) (Count, error) {
-	m := countText.FindStringSubmatch(text)
+	m := countText().FindStringSubmatch(text)
 	if m == nil {
 		return Count{}, fmt.Errorf("expected a number or a percentage, got %q", cut(text, 60))
 	}

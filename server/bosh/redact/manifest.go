@@ -76,7 +76,7 @@ func (w *walk) node(n *yaml.Node, named bool) {
 			w.node(item, named)
 		}
 	case yaml.ScalarNode, yaml.AliasNode:
-		secret := named && n.Kind == yaml.ScalarNode && n.Tag != "!!null" && !harmless.MatchString(n.Value)
+		secret := named && n.Kind == yaml.ScalarNode && n.Tag != "!!null" && !harmless().MatchString(n.Value)
 		w.all = append(w.all, scalar{n.Line, n.Column, secret})
 	}
 }

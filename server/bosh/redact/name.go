@@ -1,9 +1,10 @@
 package redact
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // credentials are the words of a name for which its value is a credential.
@@ -19,12 +20,12 @@ var attributes = []string{
 }
 
 // words splits names like admin_password, adminPassword and ADMIN-PASSWORD.
-var words = regexp.MustCompile(`[A-Z]+[a-z]*|[a-z]+|[0-9]+`)
+var words = pattern.Lazy(`[A-Z]+[a-z]*|[a-z]+|[0-9]+`)
 
 // Named reports whether a property, flag or environment variable of this name has
 // a credential as its value.
 func Named(name string) bool {
-	all := words.FindAllString(name, -1)
+	all := words().FindAllString(name, -1)
 	if len(all) == 0 {
 		return false
 	}
@@ -43,7 +44,7 @@ func Named(name string) bool {
 
 // harmless matches values that are not credentials themselves: references to variables
 // of a manifest or a shell, files of jobs, booleans.
-var harmless = regexp.MustCompile(`^(\(\(.*\)\)|\$[A-Za-z_({].*|/var/vcap/.*|true|false|)$`)
+var harmless = pattern.Lazy(`^(\(\(.*\)\)|\$[A-Za-z_({].*|/var/vcap/.*|true|false|)$`)
 
 // Texts are the credentials in a value: the strings below keys that are Named.
 func Texts(v any) []string { return texts(v, false) }
@@ -51,7 +52,7 @@ func Texts(v any) []string { return texts(v, false) }
 func texts(v any, named bool) (all []string) {
 	switch v := v.(type) {
 	case string:
-		if named && !harmless.MatchString(v) {
+		if named && !harmless().MatchString(v) {
 			return []string{v}
 		}
 	case []any:

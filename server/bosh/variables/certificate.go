@@ -10,9 +10,10 @@ import (
 	"io"
 	"math/big"
 	"net"
-	"regexp"
 	"slices"
 	"time"
+
+	"cupola/runtime/pattern"
 )
 
 // defaultDays is cf-operator's and CredHub's.
@@ -118,13 +119,13 @@ func subject(o Options) pkix.Name {
 		Country: list(o.Country), Province: list(o.State), Locality: list(o.Locality)}
 }
 
-var hostname = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
+var hostname = pattern.Lazy(`^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
 
 // alternatives are the names and addresses that a certificate is for: the
 // common name of one that is no CA is among them, since clients look nowhere else.
 func alternatives(o Options) (names []string, addresses []net.IP) {
 	all := o.AlternativeNames
-	if !o.IsCA && hostname.MatchString(o.CommonName) && !slices.Contains(all, o.CommonName) {
+	if !o.IsCA && hostname().MatchString(o.CommonName) && !slices.Contains(all, o.CommonName) {
 		all = append(slices.Clone(all), o.CommonName)
 	}
 	for _, name := range all {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -255,13 +256,13 @@ func text(found *Violations, at path, v any) {
 }
 
 func pattern(p string) schema {
-	matches := regexp.MustCompile(p).MatchString
+	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p) })
 	return func(found *Violations, at path, v any) {
 		s, ok := v.(string)
 		switch {
 		case !ok:
 			wrongType(found, at, "string", v)
-		case len(s) > maxText || !matches(s):
+		case len(s) > maxText || !compiled().MatchString(s):
 			found.add(at, "Does not match pattern '%s'", p)
 		}
 	}

@@ -2,7 +2,6 @@ package message
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -95,8 +94,8 @@ const DomainName = `(?i)^(([a-z0-9]|[a-z0-9][a-z0-9-]{0,61}[a-z0-9])\.)+([a-z0-9
 
 var (
 	domainName    = pattern.Lazy(DomainName)
-	nameCharacter = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
-	alphanumEnds  = regexp.MustCompile(`^[A-Za-z0-9](.*[A-Za-z0-9])?$`)
+	nameCharacter = pattern.Lazy(`^[A-Za-z0-9_.-]*$`)
+	alphanumEnds  = pattern.Lazy(`^[A-Za-z0-9](.*[A-Za-z0-9])?$`)
 )
 
 // Limits of keys and values, in characters.
@@ -139,9 +138,9 @@ func LabelValueFault(value string) string {
 
 func nameFault(name string) string {
 	switch {
-	case !nameCharacter.MatchString(name):
+	case !nameCharacter().MatchString(name):
 		return fmt.Sprintf("'%s' contains invalid characters", name)
-	case !alphanumEnds.MatchString(name):
+	case !alphanumEnds().MatchString(name):
 		return fmt.Sprintf("'%s' starts or ends with invalid characters", name)
 	case utf8.RuneCountInString(name) > maxName:
 		return fmt.Sprintf("'%s...' is greater than %d characters", head(name), maxName)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,24 +64,19 @@ var (
 )
 
 var (
-	uriPath = regexp.MustCompile(`(?m)^(?:/|/([^\s/]\S*)?)$`)
-	uri     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[!-~]+$`)
+	uriPath = pattern.Lazy(`(?m)^(?:/|/([^\s/]\S*)?)$`)
+	uri     = pattern.Lazy(`^[A-Za-z][A-Za-z0-9+.-]*:[!-~]+$`)
 )
 
 // IsURIPath reports whether a value is the path of a URI (CC: UriUtils.is_uri_path?).
-func IsURIPath(v any) bool { return matches(uriPath)(v) }
+func IsURIPath(v any) bool {
+	s, ok := v.(string)
+	return ok && uriPath().MatchString(s)
+}
 
 func isURI(v any) bool {
 	s, ok := v.(string)
-	return ok && uri.MatchString(s) && !strings.ContainsAny(s, "<>\"{}|\\^`")
-}
-
-// matches reports whether a value is a string that a pattern matches.
-func matches(pattern *regexp.Regexp) func(any) bool {
-	return func(v any) bool {
-		s, ok := v.(string)
-		return ok && pattern.MatchString(s)
-	}
+	return ok && uri().MatchString(s) && !strings.ContainsAny(s, "<>\"{}|\\^`")
 }
 
 // Size is how long a value is: characters, entries, keys.
@@ -259,8 +253,8 @@ func Above(n int64) Bound {
 }
 
 var (
-	integer = regexp.MustCompile(`^[+-]?[0-9]+$`)
-	number  = regexp.MustCompile(`^\s*[+-]?[0-9]+(_[0-9]+)*(\.[0-9]+(_[0-9]+)*)?([eE][+-]?[0-9]+)?\s*$`)
+	integer = pattern.Lazy(`^[+-]?[0-9]+$`)
+	number  = pattern.Lazy(`^\s*[+-]?[0-9]+(_[0-9]+)*(\.[0-9]+(_[0-9]+)*)?([eE][+-]?[0-9]+)?\s*$`)
 )
 
 // Integer wants a whole number, as JSON has it or as a string, within bounds:
@@ -276,12 +270,12 @@ func Integer(bounds ...Bound) Rule {
 		default:
 			ok = false
 		}
-		if !ok || !number.MatchString(text) {
+		if !ok || !number().MatchString(text) {
 			r.Add(attribute, "is not a number")
 			return
 		}
 		n, ok := new(big.Int).SetString(strings.TrimPrefix(text, "+"), 10)
-		if !ok || !integer.MatchString(text) {
+		if !ok || !integer().MatchString(text) {
 			r.Add(attribute, "must be an integer")
 			return
 		}
@@ -297,7 +291,7 @@ func Integer(bounds ...Bound) Rule {
 // anything else, and for one beyond 64 bits.
 func Whole(v any) (n int64, ok bool) {
 	x, isNumber := v.(json.Number)
-	if !isNumber || !integer.MatchString(x.String()) {
+	if !isNumber || !integer().MatchString(x.String()) {
 		return 0, false
 	}
 	n, err := x.Int64()

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/server/control"
 	"cupola/store/cf"
 )
@@ -111,11 +111,11 @@ func icmpNumber(v any) *int {
 	return &n
 }
 
-var portRange = regexp.MustCompile(`^\s*(\d+)\s*-\s*(\d+)\s*$`)
+var portRange = pattern.Lazy(`^\s*(\d+)\s*-\s*(\d+)\s*$`)
 
 // validPorts takes a port, a list of ports or a range.
 func validPorts(text string) bool {
-	if m := portRange.FindStringSubmatch(text); m != nil {
+	if m := portRange().FindStringSubmatch(text); m != nil {
 		return validPort(m[1]) && validPort(m[2]) && port(m[1]) < port(m[2])
 	}
 	return !slices.ContainsFunc(strings.Split(text, ","), func(p string) bool { return !validPort(p) })

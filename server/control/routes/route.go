@@ -1,9 +1,9 @@
 package routes
 
 import (
-	"regexp"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/server/control"
 	"cupola/server/control/access"
 	"cupola/server/control/audit"
@@ -21,12 +21,12 @@ func fqdn(r *cf.Route, d *cf.Domain) string {
 	return r.Host + "." + d.Name
 }
 
-var hostPattern = regexp.MustCompile(`^([A-Za-z0-9_-]+|\*)?$`)
+var hostPattern = pattern.Lazy(`^([A-Za-z0-9_-]+|\*)?$`)
 
 // faults are Cloud Controller's messages for a host and path.
 func faults(host, path string) []string {
 	return control.Must(len(host) <= 63, "Host is too long (maximum is 63 characters)",
-		len(host) > 63 || hostPattern.MatchString(host), `Host must be either "*" or contain only alphanumeric characters, "_", or "-"`,
+		len(host) > 63 || hostPattern().MatchString(host), `Host must be either "*" or contain only alphanumeric characters, "_", or "-"`,
 		path == "" || strings.HasPrefix(path, "/"), "Path must begin with /",
 		!strings.Contains(path, "?"), "Path cannot contain ?",
 		path != "/", "Path cannot be exactly /",
@@ -38,11 +38,11 @@ func faults(host, path string) []string {
 // nothing.
 func modelFault(r *cf.Route, d *cf.Domain) string {
 	switch {
-	case len(r.Host) <= 63 && !hostPattern.MatchString(r.Host):
+	case len(r.Host) <= 63 && !hostPattern().MatchString(r.Host):
 		return "Host format is invalid."
 	case r.Path != "" && d.Internal:
 		return "Paths are not supported for internal domains."
-	case !uriPath.MatchString(r.Path):
+	case !uriPath().MatchString(r.Path):
 		return "Path is invalid."
 	case len(r.Path) > 128:
 		return "Path exceeds 128 characters."
@@ -60,7 +60,7 @@ func modelFault(r *cf.Route, d *cf.Domain) string {
 
 // uriPath is what Ruby takes for a path in a URI, also with a query or fragment
 // (UriUtils.is_uri?).
-var uriPath = regexp.MustCompile(`^(?:[A-Za-z0-9_.!~*'()/;:@&=+$,?#-]|%[0-9A-Fa-f]{2})*$`)
+var uriPath = pattern.Lazy(`^(?:[A-Za-z0-9_.!~*'()/;:@&=+$,?#-]|%[0-9A-Fa-f]{2})*$`)
 
 // usableDomain is a domain in which a space can have routes.
 func usableDomain(c *control.Session, guid string, space *cf.Space) (*cf.Domain, error) {

@@ -1,9 +1,9 @@
 package services
 
 import (
-	"regexp"
 	"slices"
 
+	"cupola/runtime/pattern"
 	"cupola/server/control"
 	"cupola/store"
 	"cupola/store/cf"
@@ -160,7 +160,7 @@ func bindingNameFree(have []*cf.ServiceBinding, b *cf.ServiceBinding) error {
 }
 
 // bindingName is what Cloud Controller takes as the name of a binding.
-var bindingName = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)
+var bindingName = pattern.Lazy(`\A[A-Za-z0-9_-]+\z`)
 
 func bindingNameFault(name *string) error {
 	switch {
@@ -168,7 +168,7 @@ func bindingNameFault(name *string) error {
 		return nil
 	case len(*name) > 255:
 		return cf.Unprocessable("The binding name is invalid. App binding names must be less than 256 characters.")
-	case !bindingName.MatchString(*name):
+	case !bindingName().MatchString(*name):
 		return cf.Unprocessable("The binding name is invalid. Valid characters are alphanumeric, underscore, and dash.")
 	}
 	return nil

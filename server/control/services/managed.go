@@ -2,8 +2,8 @@ package services
 
 import (
 	"encoding/json"
-	"regexp"
 
+	"cupola/runtime/pattern"
 	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
@@ -28,7 +28,7 @@ type ManagedChange struct {
 // Validate lists what is wrong with a request alone.
 func (r ManagedChange) Validate() []string {
 	messages := control.Must(isObject(r.Parameters), "Parameters must be an object",
-		r.version() == "" || semver.MatchString(r.version()), "Maintenance info version must be a Semantic Version string")
+		r.version() == "" || semver().MatchString(r.version()), "Maintenance info version must be a Semantic Version string")
 	if r.Relationships != nil {
 		messages = append(messages, relationFaults(r.Relationships.Plan, "service_plan")...)
 	}
@@ -36,10 +36,10 @@ func (r ManagedChange) Validate() []string {
 }
 
 // semver is a version by semver.org.
-var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+var semver = pattern.Lazy(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
 // IsVersion reports whether a text is a version.
-func IsVersion(text string) bool { return semver.MatchString(text) }
+func IsVersion(text string) bool { return semver().MatchString(text) }
 
 // version is the maintenance version that is asked for; "" for none.
 func (r ManagedChange) version() string { return r.Maintenance.V.Version }

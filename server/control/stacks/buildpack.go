@@ -1,9 +1,9 @@
 package stacks
 
 import (
-	"regexp"
 	"slices"
 
+	"cupola/runtime/pattern"
 	"cupola/server/control"
 	"cupola/server/control/apps"
 	"cupola/server/control/audit"
@@ -23,12 +23,12 @@ type BuildpackChange struct {
 	Metadata  *change.Metadata     `json:"metadata"`
 }
 
-var buildpackName = regexp.MustCompile(`^[-\w]+$`)
+var buildpackName = pattern.Lazy(`^[-\w]+$`)
 
 // Validate lists what is wrong with the change, in Cloud Controller's words.
 func (r BuildpackChange) Validate() []string {
 	given := r.Name.Set && !r.Name.Null
-	return control.Must(!given || buildpackName.MatchString(r.Name.V), "Name is invalid",
+	return control.Must(!given || buildpackName().MatchString(r.Name.V), "Name is invalid",
 		len(r.Name.V) <= 250, "Name is too long (maximum is 250 characters)",
 		len(r.Stack.V) <= 250, "Stack is too long (maximum is 250 characters)",
 		!r.Position.Set || r.Position.Null || r.Position.V >= 1, "Position must be greater than or equal to 1",

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"cupola/runtime/pattern"
 	"cupola/server/manifest"
 
 	"go.yaml.in/yaml/v3"
@@ -108,10 +108,10 @@ func aliasLine(n *yaml.Node, depth int) int {
 
 var (
 	// goType is what the decoder calls a place by.
-	goType = regexp.MustCompile(` (?:into|in type) [\w.\[\]*{} ]+`)
+	goType = pattern.Lazy(` (?:into|in type) [\w.\[\]*{} ]+`)
 	// unknownField is what it says of a field that there is not.
-	unknownField = regexp.MustCompile(`field (.*) not found`)
-	atLine       = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+	unknownField = pattern.Lazy(`field (.*) not found`)
+	atLine       = pattern.Lazy(`^(?:yaml: )?line (\d+): `)
 )
 
 // yamlFault is an error of the decoder, with the file's name and without types of this program.
@@ -122,8 +122,8 @@ func (c *checker) yamlFault(err error) error {
 	}
 	var all []error
 	for _, line := range lines {
-		line = unknownField.ReplaceAllString(goType.ReplaceAllString(line, ""), `unknown field "$1"`)
-		if m := atLine.FindStringSubmatch(line); m != nil {
+		line = unknownField().ReplaceAllString(goType().ReplaceAllString(line, ""), `unknown field "$1"`)
+		if m := atLine().FindStringSubmatch(line); m != nil {
 			all = append(all, fmt.Errorf("%s:%s: %s", c.name, m[1], line[len(m[0]):]))
 		} else {
 			all = append(all, fmt.Errorf("%s: %s", c.name, strings.TrimPrefix(line, "yaml: ")))

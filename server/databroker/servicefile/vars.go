@@ -2,10 +2,11 @@ package servicefile
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // Vars are the values that templates name as ((name)): of an instance, and in credentials
@@ -26,11 +27,11 @@ const (
 var instanceVars = []string{VarHost, VarPort, VarGUID, VarMemory, VarDisk}
 
 // varPattern is a name in a template.
-var varPattern = regexp.MustCompile(`\(\(([^()\s]*)\)\)`)
+var varPattern = pattern.Lazy(`\(\(([^()\s]*)\)\)`)
 
 // unknown is the first name in a template that is none of some; "" for none.
 func unknown(template string, known []string) (name string, ok bool) {
-	for _, m := range varPattern.FindAllStringSubmatch(template, -1) {
+	for _, m := range varPattern().FindAllStringSubmatch(template, -1) {
 		if !slices.Contains(known, m[1]) {
 			return m[1], true
 		}
@@ -40,7 +41,7 @@ func unknown(template string, known []string) (name string, ok bool) {
 
 // Expand replaces the names in a template by their values.
 func (v Vars) Expand(template string) string {
-	return varPattern.ReplaceAllStringFunc(template, func(m string) string { return v[strings.Trim(m, "()")] })
+	return varPattern().ReplaceAllStringFunc(template, func(m string) string { return v[strings.Trim(m, "()")] })
 }
 
 // ExpandAll expands each template of a list.

@@ -214,7 +214,7 @@ func labelNames(_ *http.Request, all labelSets) ([]any, error) {
 // labelValues are the values of the label that the path names.
 func labelValues(r *http.Request, all labelSets) ([]any, error) {
 	name := r.PathValue("name")
-	if !labelPattern.MatchString(name) {
+	if !labelPattern().MatchString(name) {
 		return nil, fmt.Errorf("invalid label name: %q", name)
 	}
 	values := map[string]bool{}

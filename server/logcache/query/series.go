@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"reflect"
-	"regexp"
 	"slices"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	"github.com/prometheus/prometheus/util/annotations"
 
+	"cupola/runtime/pattern"
 	"cupola/server/logcache"
 )
 
@@ -129,8 +129,8 @@ func (c *collector) found() (found []storage.Series) {
 
 // Names that PromQL can write.
 var (
-	nameLetters  = regexp.MustCompile(`[^a-zA-Z0-9_:]`)
-	labelPattern = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	nameLetters  = pattern.Lazy(`[^a-zA-Z0-9_:]`)
+	labelPattern = pattern.Lazy(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 )
 
 // labelsOf are the tags and the names of a metric. Other characters of its name
@@ -138,11 +138,11 @@ var (
 func labelsOf(tags map[string]string, source, instance, name string) labels.Labels {
 	b := labels.NewBuilder(labels.EmptyLabels())
 	for k, v := range tags {
-		if labelPattern.MatchString(k) {
+		if labelPattern().MatchString(k) {
 			b.Set(k, v)
 		}
 	}
-	b.Set(nameLabel, nameLetters.ReplaceAllString(name, "_"))
+	b.Set(nameLabel, nameLetters().ReplaceAllString(name, "_"))
 	b.Set(sourceLabel, source)
 	b.Set("instance_id", instance)
 	return b.Labels()
