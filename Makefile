@@ -116,8 +116,8 @@ check: $(HELPERS) ## vet, lint and test what changed since main, and what import
 
 .PHONY: test
 test: ## run all that CI runs
-	@.ci/deps test
-	$(MAKE) build
+	@.ci/deps build
+	@.ci/deps test & deps=$$!; $(MAKE) build && wait $$deps
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
 	@failed=0; MAKE='$(MAKE)' .ci/stages again:e2e nice:lint again:test-root again:e2e-parts nice:again:test-unit-raced nice:again:test-unit-plain \
 	    again:once-web again:once-data again:once-kube whole:once-systemd again:once-backup again:once-bosh again:once-toolchains || failed=1; \
