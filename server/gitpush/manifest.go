@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"cupola/server/manifest"
 )
 
 // wanted is what a commit's manifest says of the app that is pushed.
@@ -25,7 +27,7 @@ func manifestOf(text, app string) (*wanted, error) {
 		Applications []map[string]any `yaml:"applications"`
 		Rest         map[string]any   `yaml:",inline"`
 	}
-	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+	if err := manifest.Decode([]byte(text), &m); err != nil {
 		return nil, fmt.Errorf("manifest.yml: %w", err)
 	}
 	if strings.Contains(text, "((") {

@@ -16,6 +16,7 @@ func TestManifestOf(t *testing.T) {
 		"routes":          {"applications:\n- routes: [{route: a.b}]\n", "name: web\nroutes:\n    - route: a.b\n", "."},
 		"no route":        {"applications:\n- no-route: true\n", "name: web\nno-route: true\n", "."},
 		"one of two":      {"applications:\n- name: a\n- name: web\n  path: sub\n", "default-route: true\nname: web\n", "sub"},
+		"old booleans":    {"applications:\n- no-route: yes\n  env: {A: \"no\"}\n", "env:\n    A: \"no\"\nname: web\nno-route: true\n", "."},
 		"an empty entry":  {"applications:\n-\n", "default-route: true\nname: web\n", "."},
 		"with an anchor":  {"x: &x {memory: 32M}\napplications:\n- <<: *x\n  name: web\n", "default-route: true\nmemory: 32M\nname: web\n", "."},
 		"a path of a dot": {"applications:\n- path: ./\n", "default-route: true\nname: web\n", "./"},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"cupola/runtime/pattern"
@@ -268,8 +269,7 @@ var (
 
 var unitShift = map[byte]uint{'B': 0, 'K': 10, 'M': 20, 'G': 30, 'T': 40}
 
-// ParseSize reads a size like "512M" or "1.5G" as bytes: CC:
-// lib/cloud_controller/byte_quantity.rb.
+// ParseSize reads a size like "512M", "512 M" or "1.5G" as bytes.
 func ParseSize(s string) (int64, bool) {
 	m := sizePattern().FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
@@ -283,6 +283,15 @@ func ParseSize(s string) (int64, bool) {
 	return int64(n), true
 }
 
+// quantity is ParseSize as Cloud Controller has it, which takes no space before the unit
+// (CC: lib/cloud_controller/byte_quantity.rb).
+func quantity(s string) (int64, bool) {
+	if strings.ContainsFunc(strings.TrimSpace(s), unicode.IsSpace) {
+		return 0, false
+	}
+	return ParseSize(s)
+}
+
 // size is a size, nil of a blank value (CC: AppManifestMessage.validate_byte_format).
 func (f *fields) size(key string) *int64 {
 	v := f.m[key]
@@ -290,7 +299,7 @@ func (f *fields) size(key string) *int64 {
 		return nil
 	}
 	text := message.Text(v)
-	n, ok := ParseSize(text)
+	n, ok := quantity(text)
 	switch {
 	case !numericPrefix().MatchString(text):
 		f.fault(title(key) + " is not a number")

@@ -195,19 +195,45 @@ func fits(n *yaml.Node, left *int) bool {
 	return !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !fits(c, left) })
 }
 
-// simplify makes text of dates, as they are written, and of keys: no field is a time,
-// and labels may be called 1 or true.
+// Decode reads the YAML of a manifest with the types that Parse finds, for who
+// sends it on. An empty text changes nothing.
+func Decode(text []byte, into any) error {
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil || root.IsZero() {
+		return err
+	}
+	simplify(&root)
+	return root.Decode(into)
+}
+
+// simplify makes of a manifest what Cloud Controller reads: text of dates, as they are
+// written, and of keys, since no field is a time and labels may be called 1 or true;
+// and booleans of YAML 1.1's words for them.
 func simplify(n *yaml.Node) {
-	if n.ShortTag() == "!!timestamp" {
-		n.Tag = "!!str"
+	if n.Kind == yaml.ScalarNode {
+		simplifyScalar(n)
 	}
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode && c.ShortTag() != "!!merge" {
 			c.Tag = "!!str"
+			continue
 		}
 		simplify(c)
 	}
 }
+
+func simplifyScalar(n *yaml.Node) {
+	switch tag := n.ShortTag(); {
+	case tag == "!!timestamp":
+		n.Tag = "!!str"
+	case tag != "!!str" || n.Style != 0: // it is quoted, or has a tag
+	case oldBooleans[strings.ToLower(n.Value)] != "":
+		n.Tag, n.Value = "!!bool", oldBooleans[strings.ToLower(n.Value)]
+	}
+}
+
+// oldBooleans are the words for booleans in YAML 1.1, as Psych reads it.
+var oldBooleans = map[string]string{"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 func aliased(n *yaml.Node) bool {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
@@ -522,7 +548,7 @@ func (f *fields) sidecarMemory() int {
 		return 0
 	}
 	memory := &fields{m: map[string]any{"memory_in_mb": v}}
-	if n, ok := ParseSize(fmt.Sprint(v)); ok {
+	if n, ok := quantity(fmt.Sprint(v)); ok {
 		memory.m["memory_in_mb"] = int(n >> 20)
 	}
 	n := memory.number("memory_in_mb", math.MinInt, math.MaxInt32)

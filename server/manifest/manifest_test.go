@@ -67,31 +67,33 @@ applications:
 
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"applications: []":                                                                   "Cannot parse manifest with no 'applications' field.",
-		"version: 2\napplications: [{name: a}]":                                              "Unsupported manifest schema version. Currently supported versions: [1].",
-		"applications: [{memory: 1G}]":                                                       "For application at index 0: Name must not be empty",
-		"applications: [{name: a, memory: 12}]":                                              `For application 'a': Process "web": Memory must use a supported unit: B, K, KB, M, MB, G, GB, T, or TB`,
-		"applications: [{name: a, instances: x}]":                                            `For application 'a': Process "web": Instances is not a number`,
-		"applications: [{name: a, instances: -1}]":                                           `For application 'a': Process "web": Instances must be greater than or equal to 0`,
-		"applications: [{name: a, health-check-type: x}]":                                    `For application 'a': Process "web": Health check type must be "port", "process", or "http"`,
-		"applications: [{name: a, buildpack: x, buildpacks: [y]}]":                           "For application 'a': Buildpack and Buildpacks fields cannot be used together.",
-		"applications: [{name: a, features: [{ssh: 1}]}]":                                    "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
-		"applications: [{name: a, features: {x: true}}]":                                     "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
-		"applications: [{name: a, features: [x]}]":                                           "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
-		"applications: [{name: a, processes: [{memory: 1G}]}]":                               "For application 'a': All Processes must specify a type",
-		`applications: [{name: a, stack: ""}]`:                                               "For application 'a': Stack must be between 1 and 4096 characters",
-		"applications: [{name: a, processes: [{type: w, user: 5}]}]":                         `For application 'a': Process "w": User must be a string`,
-		`applications: [{name: a, processes: [{type: w, user: ""}]}]`:                        `For application 'a': Process "w": User must be between 1 and 255 characters`,
-		"applications: [{name: a, health-check-type: port, health-check-http-endpoint: /x}]": `For application 'a': Process "web": Health check type must be "http" to set a health check HTTP endpoint`,
-		"applications: [{name: a, metadata: {labels: {-a: b}}}]":                             "For application 'a': Metadata label key error: '-a' starts or ends with invalid characters",
-		"applications: [{name: a, metadata: {labels: x}}]":                                   "For application 'a': Metadata 'labels' is not an object",
-		"applications: [{name: a, metadata: {tags: {}}}]":                                    "For application 'a': Metadata has unexpected field(s): 'tags'",
-		"applications: [{name: {b: c}}]":                                                     `For application '{"b":"c"}': Name must be a string`,
-		"applications: [{name: a, metadata: {labels: {b: {c: 1}}}}]":                         `For application 'a': Metadata label value error: '{"c":1}' contains invalid characters`,
-		"applications: [{name: a, stack: 5}]":                                                "For application 'a': Stack must be a string",
-		"applications: [{name: a, routes: [{route: 5}]}]":                                    "For application 'a': Routes must be a list of route objects",
-		"applications: [{name: a, memory: 1}, {name: b, random-route: maybe}]":               "For application 'b': Random-route must be a boolean",
-		"applications: [{name: a, processes: [{type: web, memory: x}], buildpack: y}]":       `For application 'a': Process "web": Memory is not a number`,
+		"applications: []":                         "Cannot parse manifest with no 'applications' field.",
+		"version: 2\napplications: [{name: a}]":    "Unsupported manifest schema version. Currently supported versions: [1].",
+		"applications: [{memory: 1G}]":             "For application at index 0: Name must not be empty",
+		"applications: [{name: a, memory: 12}]":    `For application 'a': Process "web": Memory must use a supported unit: B, K, KB, M, MB, G, GB, T, or TB`,
+		"applications: [{name: a, memory: 512 M}]": `For application 'a': Process "web": Memory must use a supported unit: B, K, KB, M, MB, G, GB, T, or TB`,
+		"applications: [{name: a, sidecars: [{name: s, command: c, process_types: [web], memory: 5 M}]}]": `For application 'a': Sidecar "s": Memory in mb is not a number`,
+		"applications: [{name: a, instances: x}]":                                                         `For application 'a': Process "web": Instances is not a number`,
+		"applications: [{name: a, instances: -1}]":                                                        `For application 'a': Process "web": Instances must be greater than or equal to 0`,
+		"applications: [{name: a, health-check-type: x}]":                                                 `For application 'a': Process "web": Health check type must be "port", "process", or "http"`,
+		"applications: [{name: a, buildpack: x, buildpacks: [y]}]":                                        "For application 'a': Buildpack and Buildpacks fields cannot be used together.",
+		"applications: [{name: a, features: [{ssh: 1}]}]":                                                 "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
+		"applications: [{name: a, features: {x: true}}]":                                                  "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
+		"applications: [{name: a, features: [x]}]":                                                        "For application 'a': Features must be a map of valid feature names to booleans (true = enabled, false = disabled)",
+		"applications: [{name: a, processes: [{memory: 1G}]}]":                                            "For application 'a': All Processes must specify a type",
+		`applications: [{name: a, stack: ""}]`:                                                            "For application 'a': Stack must be between 1 and 4096 characters",
+		"applications: [{name: a, processes: [{type: w, user: 5}]}]":                                      `For application 'a': Process "w": User must be a string`,
+		`applications: [{name: a, processes: [{type: w, user: ""}]}]`:                                     `For application 'a': Process "w": User must be between 1 and 255 characters`,
+		"applications: [{name: a, health-check-type: port, health-check-http-endpoint: /x}]":              `For application 'a': Process "web": Health check type must be "http" to set a health check HTTP endpoint`,
+		"applications: [{name: a, metadata: {labels: {-a: b}}}]":                                          "For application 'a': Metadata label key error: '-a' starts or ends with invalid characters",
+		"applications: [{name: a, metadata: {labels: x}}]":                                                "For application 'a': Metadata 'labels' is not an object",
+		"applications: [{name: a, metadata: {tags: {}}}]":                                                 "For application 'a': Metadata has unexpected field(s): 'tags'",
+		"applications: [{name: {b: c}}]":                                                                  `For application '{"b":"c"}': Name must be a string`,
+		"applications: [{name: a, metadata: {labels: {b: {c: 1}}}}]":                                      `For application 'a': Metadata label value error: '{"c":1}' contains invalid characters`,
+		"applications: [{name: a, stack: 5}]":                                                             "For application 'a': Stack must be a string",
+		"applications: [{name: a, routes: [{route: 5}]}]":                                                 "For application 'a': Routes must be a list of route objects",
+		"applications: [{name: a, memory: 1}, {name: b, random-route: maybe}]":                            "For application 'b': Random-route must be a boolean",
+		"applications: [{name: a, processes: [{type: web, memory: x}], buildpack: y}]":                    `For application 'a': Process "web": Memory is not a number`,
 	} {
 		_, err := Parse([]byte(text))
 		var faults Invalid
@@ -116,6 +118,28 @@ func TestDatesAreText(t *testing.T) {
 	want := App{Name: "2024-05-01", Env: map[string]any{"D": "2024-05-01", "T": "2024-05-01T10:00:00Z"}, Labels: map[string]*string{"d": new("2024-05-01")}, Annotations: map[string]*string{"t": new("2024-05-01 10:00:00")}}
 	a := m.Apps[0]
 	if diff := cmp.Diff(want, App{Name: a.Name, Env: a.Env, Labels: a.Labels, Annotations: a.Annotations}, cmpopts.IgnoreUnexported(App{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOldBooleans reads the words for booleans of YAML 1.1, as Cloud Controller does. Keys,
+// and what is quoted or tagged, stay as they are.
+func TestOldBooleans(t *testing.T) {
+	m, err := Parse([]byte(`applications:
+- name: a
+  no-route: Yes
+  features: {ssh: off}
+  metadata: {labels: {no: yes}}
+  env: {YES: on, NO: No, Q: "yes", T: !!str off, Y: y}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := App{Name: "a", NoRoute: true, Features: map[string]bool{"ssh": false}, Labels: map[string]*string{"no": new("true")},
+		Env: map[string]any{"YES": true, "NO": false, "Q": "yes", "T": "off", "Y": "y"}}
+	a := m.Apps[0]
+	got := App{Name: a.Name, NoRoute: a.NoRoute, Features: a.Features, Labels: a.Labels, Env: a.Env}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(App{})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"cupola/cmd/cupola/command"
 	"cupola/cmd/cupola/why"
 	"cupola/server/crash"
+	"cupola/server/manifest"
 )
 
 // Cmd is cupola push.
@@ -86,7 +87,7 @@ func (a *App) manifest() ([]byte, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := yaml.Unmarshal(text, &m); err != nil {
+	if err := manifest.Decode(text, &m); err != nil {
 		return nil, fmt.Errorf("manifest.yml: %w", err)
 	}
 	if len(m.Applications) != 1 {

@@ -29,3 +29,17 @@ func TestManifestPath(t *testing.T) {
 		}
 	}
 }
+
+// TestManifest reads the manifest as the API does, so that it gets the same when
+// the manifest is sent to it as it is.
+func TestManifest(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "applications:\n    - default-route: true\n      name: x\n",
+		"applications:\n- no-route: yes\n  env: {A: on, NO: \"off\"}\n": "applications:\n    - env:\n        A: true\n        \"NO\": \"off\"\n      name: x\n      no-route: true\n",
+	} {
+		a := App{Name: "x", Files: fstest.MapFS{"manifest.yml": {Data: []byte(text)}}}
+		if got, err := a.manifest(); err != nil || string(got) != want {
+			t.Errorf("%q: got %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
