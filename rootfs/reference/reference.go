@@ -179,14 +179,14 @@ func (r Reference) canonical() (Reference, error) {
 	}
 	for part := range strings.SplitSeq(r.Repository, "/") {
 		if !repositoryParts().MatchString(part) {
-			return r, fmt.Errorf("the name %q may hold lower-case letters, digits and, between those, '.', '_' and '-'", r.Repository)
+			return r, fmt.Errorf("the name %q is not valid: it must be lower-case letters and digits, with '.', '_' and '-' only between those, and '/' only between its parts", r.Repository)
 		}
 	}
 	if r.Host == dockerHub && !strings.Contains(r.Repository, "/") {
 		r.Repository = "library/" + r.Repository
 	}
 	if r.Tag != "" && !tags().MatchString(r.Tag) {
-		return r, fmt.Errorf("the tag %q may hold up to 128 letters, digits, '_', '.' and '-'", r.Tag)
+		return r, fmt.Errorf("the tag %q is not valid: it must be up to 128 letters, digits, '_', '.' and '-', and begin with none of the last two", r.Tag)
 	}
 	if r.Digest != "" && !digests().MatchString(r.Digest) {
 		return r, fmt.Errorf("the digest %q is not sha256: and 64 lower-case hex digits", r.Digest)
