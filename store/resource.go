@@ -44,3 +44,9 @@ func (resources) Remember(tx *Tx, sha1 string, size int64, r Resource) error {
 		sha1, size, r.Digest, r.Entry, tx.Now.UnixMicro())
 	return err
 }
+
+// Forget forgets the files of a blob, which clients then upload again.
+func (resources) Forget(tx *Tx, digest string) error {
+	_, err := tx.exec("DELETE FROM resources WHERE digest = ?", digest)
+	return err
+}

@@ -36,8 +36,19 @@ func zipOf(t testing.TB, files ...string) []byte {
 // upload sends a file as the part "bits".
 func (w *world) upload(user, path, name string, data []byte) answer {
 	w.t.Helper()
+	return w.uploadWith(user, path, name, data, nil)
+}
+
+// uploadWith is upload with further fields.
+func (w *world) uploadWith(user, path, name string, data []byte, fields map[string]string) answer {
+	w.t.Helper()
 	var b bytes.Buffer
 	m := multipart.NewWriter(&b)
+	for key, value := range fields {
+		if err := m.WriteField(key, value); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	part, err := m.CreateFormFile("bits", name)
 	if err != nil {
 		w.t.Fatal(err)

@@ -2,7 +2,9 @@ package api
 
 import (
 	"crypto/rand"
+	"crypto/sha1"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,15 +18,9 @@ func (w *world) droplet(t *testing.T) {
 	w.run(t, []step{{method: "POST", path: "/v3/droplets", body: `{"relationships": {"app": {"data": {"guid": "app-1"}}}}`, status: 201, save: "new"}})
 }
 
-// TestADamagedDropletIsNotSent flips a bit of a droplet on the disk: a download
-// is refused before its first byte, and to upload the droplet again mends it.
-func TestADamagedDropletIsNotSent(t *testing.T) {
-	w := newWorld(t)
-	good := tgzOf(t, "./app/run", "x")
-	w.droplet(t)
-	if got := w.upload("admin", "/v3/droplets/{new}/upload", "d.tgz", good); got.status != 202 {
-		t.Fatalf("got %d %s", got.status, got.text)
-	}
+// damage flips a bit of the only blob, whose content is good.
+func (w *world) damage(t *testing.T, good []byte) {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(w.dir, "blobs", "*", strings.Repeat("[0-9a-f]", 64)))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("got %v, %v; want one blob", files, err)
@@ -37,6 +33,53 @@ func TestADamagedDropletIsNotSent(t *testing.T) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestADamagedKnownFileIsUploadedAgain damages the package that known files are in: an
+// upload that counts on one of them is refused, and from then on all are unknown.
+func TestADamagedKnownFileIsUploadedAgain(t *testing.T) {
+	w := newWorld(t)
+	text := strings.Repeat("0123456789abcdef", 8<<10)
+	sum := sha1.Sum([]byte(text))
+	file := fmt.Sprintf(`[{"path": "big", "mode": "0644", "checksum": {"value": "%x"}, "size_in_bytes": %d}]`, sum, len(text))
+	good := zipOf(t, "big", text, "other", text+"x")
+	matches := func(want string) {
+		t.Helper()
+		w.run(t, []step{{method: "POST", path: "/v3/resource_matches", body: `{"resources": ` + file + `}`, status: 201, want: want}})
+	}
+	push := func(bits []byte, resources string) answer {
+		t.Helper()
+		w.run(t, []step{{method: "POST", path: "/v3/packages", body: `{"type": "bits", "relationships": {"app": {"data": {"guid": "app-1"}}}}`, status: 201, save: "new"}})
+		return w.uploadWith("admin", "/v3/packages/{new}/upload", "app.zip", bits, map[string]string{"resources": resources})
+	}
+	if got := push(good, "[]"); got.status != 200 {
+		t.Fatalf("got %d %s", got.status, got.text)
+	}
+	matches(`{"resources": [{"path": "big"}]}`)
+	w.damage(t, good)
+	got := push(zipOf(t, "index.html", "x"), file)
+	if got.status != 422 || !strings.Contains(got.text, `"CF-AppBitsUploadInvalid"`) || !strings.Contains(got.text, "big: is not known here any longer: push again") {
+		t.Errorf("got %d %s; want that the file must be uploaded", got.status, got.text)
+	}
+	matches(`{"resources": []}`)
+	if got := push(good, "[]"); got.status != 200 {
+		t.Errorf("uploaded again: got %d %s", got.status, got.text)
+	}
+	if got := push(zipOf(t, "index.html", "x"), file); got.status != 200 {
+		t.Errorf("after it was uploaded again: got %d %s", got.status, got.text)
+	}
+}
+
+// TestADamagedDropletIsNotSent flips a bit of a droplet on the disk: a download
+// is refused before its first byte, and to upload the droplet again mends it.
+func TestADamagedDropletIsNotSent(t *testing.T) {
+	w := newWorld(t)
+	good := tgzOf(t, "./app/run", "x")
+	w.droplet(t)
+	if got := w.upload("admin", "/v3/droplets/{new}/upload", "d.tgz", good); got.status != 202 {
+		t.Fatalf("got %d %s", got.status, got.text)
+	}
+	w.damage(t, good)
 	path := w.fill("/v3/droplets/{new}/download")
 	got := w.ask("admin", "GET", path, "", "")
 	if got.status != 500 || !strings.Contains(got.text, `"CF-BlobstoreError"`) || !strings.Contains(got.text, "is damaged") {

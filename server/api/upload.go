@@ -146,12 +146,26 @@ func uploadPackage(c *call) (*response, error) {
 	in := uploads.Upload{Zip: u.bits, Resources: known, Last: last, Pool: func(sha1 string, size int64) (uploads.Known, bool) { return knownFile(c, sha1, size) }}
 	packed, err := uploads.Pack(c.Context(), c.s.Blobs, in)
 	if uploads.IsInvalid(err) {
+		if err := forgetLost(c, err); err != nil {
+			return nil, err
+		}
 		return nil, cf.Errorf(cf.BitsInvalid, "The app upload is invalid: %s", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return inTx(func(c *call) (*response, error) { return keepBits(c, packed) })(c)
+}
+
+// forgetLost forgets the known files of a blob that turned out to be gone or damaged, so
+// that the next push uploads them.
+func forgetLost(c *call, err error) error {
+	digest, cause := uploads.Lost(err)
+	if digest == "" {
+		return nil
+	}
+	c.s.Log.WarnContext(c.Context(), "known files were forgotten", "digest", digest, "err", cause)
+	return c.tx(true, func() error { return store.Resources.Forget(c.Tx, digest) })
 }
 
 // lastBits is the digest of the bits that an app has, if the package {guid} of it awaits others.

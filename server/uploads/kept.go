@@ -2,6 +2,7 @@ package uploads
 
 import (
 	"archive/zip"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,6 +17,24 @@ type keptZips map[string]*keptZip
 type keptZip struct {
 	file    *os.File
 	entries map[string]*zip.File // by clean path
+}
+
+// lostError is the refusal of a known file whose blob is gone or damaged.
+type lostError struct {
+	*refusal
+	digest string
+	cause  error
+}
+
+func (e *lostError) Unwrap() []error { return []error{e.refusal, e.cause} }
+
+// Lost is the digest of a blob that has not all files that are known of it, and what is
+// wrong with it, if err is due to that: those files should be forgotten. Else it is "".
+func Lost(err error) (digest string, cause error) {
+	if e, ok := errors.AsType[*lostError](err); ok {
+		return e.digest, e.cause
+	}
+	return "", nil
 }
 
 // find is a file of an earlier package; fs.ErrNotExist if that is gone.

@@ -247,8 +247,8 @@ func (p *packer) add(w *zip.Writer, r Resource) error {
 	} else if err = p.addFile(w, h, known, r); errors.Is(err, fs.ErrNotExist) {
 		err = p.addEntry(w, h, known)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return &refusal{r.Path, "is not known here any longer: upload it"}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrDamaged) {
+		return &lostError{&refusal{r.Path, "is not known here any longer: push again to upload it"}, known.Digest, err}
 	}
 	if err != nil {
 		return fmt.Errorf("add the known file %s: %w", r.Path, err)

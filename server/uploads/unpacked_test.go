@@ -192,7 +192,7 @@ func TestADamagedKnownFile(t *testing.T) {
 	}
 	_, err = Pack(context.Background(), blobs, Upload{Resources: []Resource{{Path: "a", SHA1: first.Pool[0].SHA1, Size: 300_000}},
 		Pool: func(string, int64) (Known, bool) { return Known{first.Digest, "big"}, true }})
-	if !errors.Is(err, durable.ErrDamaged) || IsInvalid(err) || !strings.Contains(err.Error(), first.Digest) {
-		t.Errorf("got %v; want that the stored file is damaged, and where", err)
+	if lost, cause := Lost(err); lost != first.Digest || !errors.Is(cause, durable.ErrDamaged) || !IsInvalid(err) {
+		t.Errorf("got %v, due to %v; want that the stored file is damaged, and where", err, cause)
 	}
 }

@@ -225,8 +225,11 @@ func TestGoneResourceIsRefused(t *testing.T) {
 	}
 	for _, known := range []Known{{strings.Repeat("a", 64), "a"}, {b.Digest, "b"}, {Digest: strings.Repeat("a", 64)}} {
 		_, err := Pack(context.Background(), blobs, Upload{Resources: []Resource{{Path: "a", SHA1: "x", Size: 70000}}, Pool: func(string, int64) (Known, bool) { return known, true }})
-		if !IsInvalid(err) || !strings.Contains(err.Error(), "is not known here any longer: upload it") {
+		if !IsInvalid(err) || !strings.Contains(err.Error(), "is not known here any longer: push again") {
 			t.Errorf("%+v: got %v; want that it is not known any longer", known, err)
+		}
+		if lost, _ := Lost(err); lost != known.Digest {
+			t.Errorf("%+v: got %q as lost", known, lost)
 		}
 	}
 }
