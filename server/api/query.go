@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"cupola/server/control/message"
 	"cupola/store"
 	"cupola/store/cf"
 )
@@ -63,7 +64,11 @@ func parseValues(v url.Values, t rows, also ...string) (q listQuery, err error) 
 		if slices.Contains(ignored, name) {
 			continue
 		}
-		handled, err := q.parameter(name, values[len(values)-1], t, also)
+		value := values[len(values)-1]
+		if base, ok := strings.CutSuffix(name, "[]"); ok {
+			name, value = base, message.Inspect(values)
+		}
+		handled, err := q.parameter(name, value, t, also)
 		if err != nil {
 			return q, err
 		}

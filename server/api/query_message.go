@@ -64,9 +64,11 @@ func (m queryMessage) check(r *http.Request) error {
 }
 
 // object reads a query as Rails does: "a[b]=c" is an object, and the last of
-// several values counts.
+// several values counts. "a[]=b" is a list, which Cloud Controller reads as what Ruby's
+// inspect writes of it (CC: BaseMessage.to_array!).
 func (m queryMessage) object(raw string) *message.Object {
 	o := &message.Object{Values: map[string]any{}}
+	arrays := map[string][]string{}
 	for _, pair := range strings.Split(raw, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
@@ -75,6 +77,10 @@ func (m queryMessage) object(raw string) *message.Object {
 			continue
 		}
 		base, key, nested := strings.Cut(name, "[")
+		if key == "]" {
+			arrays[base] = append(arrays[base], value)
+			value, nested = message.Inspect(arrays[base]), false
+		}
 		if !nested {
 			set(o, base, m.value(base, value))
 			continue
