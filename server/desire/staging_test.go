@@ -99,11 +99,14 @@ func TestStagingEgress(t *testing.T) {
 
 func TestTask(t *testing.T) {
 	in := TaskIn{Owner: owner(), Droplet: processIn().Droplet,
-		Task: &cf.Task{Name: "migrate", Command: "rake db:migrate", MemoryMB: 512, DiskMB: 64, LogRateLimit: 99, Env: map[string]string{"KEY": "task"}}}
+		Task: &cf.Task{Resource: cf.Resource{GUID: "task-1"}, Name: "migrate", Command: "rake db:migrate", MemoryMB: 512, DiskMB: 64, LogRateLimit: 99, Env: map[string]string{"KEY": "task"}}}
 	got := Task(in)
 	vars := lookup(got.Env)
 	if vars["KEY"] != "task" || vars["MEMORY_LIMIT"] != "512m" || vars["PORT"] != "" {
 		t.Errorf("got %v", vars)
+	}
+	if app := vars["VCAP_APPLICATION"]; !strings.Contains(app, `"version":"task-1","application_version":"task-1"`) || strings.Contains(app, "process_id") {
+		t.Errorf("got VCAP_APPLICATION %s", app)
 	}
 	if got.Log.Source != "APP/TASK/migrate" || got.Log.GUID != "a" || got.Log.Instance != "0" {
 		t.Errorf("got %+v", got.Log)

@@ -61,7 +61,9 @@ func (in TaskIn) env() []lrp.EnvVar {
 	v.base(in.Droplet)
 	v.merge(in.Running)
 	v.merge(in.Task.Env)
-	v.system(in.Owner, in.vcapApplication(in.Task.MemoryMB, in.Task.DiskMB))
+	app := in.vcapApplication(in.Task.MemoryMB, in.Task.DiskMB)
+	app.Version, app.ApplicationVersion = in.Task.GUID, in.Task.GUID // Cloud Controller makes one up for each task
+	v.system(in.Owner, app)
 	v.database(in.Bindings)
 	return v
 }
