@@ -32,9 +32,14 @@ func (v *vars) merge(m map[string]string) {
 
 // system adds what Cloud Controller knows about the app.
 func (v *vars) system(o Owner, app vcapApplication) {
+	v.limits(app)
+	v.services(o)
+}
+
+// limits adds what says how much memory there is.
+func (v *vars) limits(app vcapApplication) {
 	v.set(contract.EnvApplication, app.text())
 	v.set("MEMORY_LIMIT", fmt.Sprintf("%dm", app.Limits.MemoryMB))
-	v.services(o)
 }
 
 // vcapApplication is VCAP_APPLICATION with the keys that Cloud Controller

@@ -129,12 +129,8 @@ func (in ProcessIn) env(port uint16) []lrp.EnvVar {
 	v.base(in.Droplet)
 	v.merge(in.Running)
 	v.merge(in.App.Env)
-	app := in.vcapApplication(in.Process.MemoryMB, in.Process.DiskMB)
-	app.ProcessID, app.ProcessType = in.Process.GUID, in.Process.Type
-	app.Version = version(in.Process, in.App)
-	app.ApplicationVersion = app.Version
 	o := in.startedWith()
-	v.system(o, app)
+	v.system(o, in.application(in.ownMemoryMB()))
 	v.database(o.Bindings)
 	v.set(contract.EnvPort, itoa(port))
 	if !isDocker(in.Droplet) && !isCNB(in.Droplet) {
@@ -144,9 +140,46 @@ func (in ProcessIn) env(port uint16) []lrp.EnvVar {
 	return v
 }
 
-// sidecars are those of the process. Of a process that was started with another
-// droplet than the app's current one they are the user's and that droplet's own.
+// application is VCAP_APPLICATION of a program that may use so much memory.
+func (in ProcessIn) application(memoryMB int) vcapApplication {
+	app := in.vcapApplication(memoryMB, in.Process.DiskMB)
+	app.ProcessID, app.ProcessType = in.Process.GUID, in.Process.Type
+	app.Version = version(in.Process, in.App)
+	app.ApplicationVersion = app.Version
+	return app
+}
+
+// ownMemoryMB is what the sidecars leave to the process itself (CC: Diego::Environment).
+func (in ProcessIn) ownMemoryMB() int {
+	left := in.Process.MemoryMB
+	for _, s := range in.sidecars() {
+		left -= s.MemoryMB
+	}
+	return left
+}
+
+// sidecarEnv is what a sidecar has in its environment instead of what the process has.
+func (in ProcessIn) sidecarEnv(s cf.Sidecar) []lrp.EnvVar {
+	var v vars
+	v.limits(in.application(cmp.Or(s.MemoryMB, in.Process.MemoryMB)))
+	return v
+}
+
+// sidecars are those that run beside the process, each once.
 func (in ProcessIn) sidecars() []cf.Sidecar {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(in.allSidecars()), func(s cf.Sidecar) bool {
+		if seen[s.Name] || !slices.Contains(s.ProcessTypes, in.Process.Type) {
+			return true
+		}
+		seen[s.Name] = true
+		return false
+	})
+}
+
+// allSidecars are those of the process. Of a process that was started with another
+// droplet than the app's current one they are the user's and that droplet's own.
+func (in ProcessIn) allSidecars() []cf.Sidecar {
 	if in.Droplet.GUID == in.App.DropletGUID {
 		return in.Process.Sidecars
 	}
@@ -162,13 +195,9 @@ func (in ProcessIn) sidecars() []cf.Sidecar {
 // action is the process and its sidecars. When one ends, so do all.
 func (in ProcessIn) action() lrp.Action {
 	all := []lrp.Action{run(in.Droplet, in.Process.User, in.command()).Action()}
-	seen := map[string]bool{}
 	for _, s := range in.sidecars() {
-		if seen[s.Name] || !slices.Contains(s.ProcessTypes, in.Process.Type) {
-			continue
-		}
-		seen[s.Name] = true
 		r := run(in.Droplet, in.Process.User, s.Command)
+		r.Env = in.sidecarEnv(s)
 		r.LogSource = in.log().Source + "/SIDECAR/" + strings.ToUpper(s.Name)
 		all = append(all, r.Action())
 	}

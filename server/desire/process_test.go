@@ -2,6 +2,7 @@ package desire
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestProcess(t *testing.T) {
 			Action: lrp.Codependent(
 				lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./run", "{}"}, Dir: "/home/vcap", User: "vcap", Nofile: 16384}.Action(),
 				lrp.Run{Path: "/tmp/lifecycle/launcher", Args: []string{"app", "./side", "{}"}, Dir: "/home/vcap", User: "vcap", Nofile: 16384,
-					LogSource: "APP/PROC/WEB/SIDECAR/SIDE"}.Action()),
+					Env: in.sidecarEnv(in.Process.Sidecars[0]), LogSource: "APP/PROC/WEB/SIDECAR/SIDE"}.Action()),
 			Checks:       lrp.CheckDefinition{Liveness: []lrp.Check{{Type: lrp.CheckPort, Port: 8080, InvocationTimeout: 3 * time.Second}}},
 			StartTimeout: 60 * time.Second,
 			MemoryMB:     256, DiskMB: 1024, CPUWeight: 3, LogRateLimitByte: -1,
@@ -90,14 +91,14 @@ func TestProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(vars, "VCAP_APPLICATION")
-	wantVars := map[string]string{"LANG": "en_US.UTF-8", "GROUP": "running", "KEY": "app", "B": "2", "MEMORY_LIMIT": "256m", "VCAP_SERVICES": "{}",
+	wantVars := map[string]string{"LANG": "en_US.UTF-8", "GROUP": "running", "KEY": "app", "B": "2", "MEMORY_LIMIT": "240m", "VCAP_SERVICES": "{}",
 		"VCAP_APP_PORT": "8080", "PORT": "8080", "VCAP_APP_HOST": "0.0.0.0"}
 	if d := cmp.Diff(wantVars, vars); d != "" {
 		t.Error(d)
 	}
 	v := version(in.Process, in.App)
 	wantVCAP := map[string]any{
-		"cf_api": "http://api.localhost:8080", "limits": map[string]any{"fds": 16384.0, "mem": 256.0, "disk": 1024.0},
+		"cf_api": "http://api.localhost:8080", "limits": map[string]any{"fds": 16384.0, "mem": 240.0, "disk": 1024.0},
 		"application_name": "hello", "name": "hello", "application_id": "a", "application_uris": []any{"hello.localhost"}, "uris": []any{"hello.localhost"},
 		"space_name": "dev", "space_id": "s", "organization_id": "o", "organization_name": "acme", "users": nil,
 		"process_id": "p", "process_type": "web", "version": v, "application_version": v,
@@ -111,7 +112,7 @@ func TestAUserCannotSetWhatTheSystemKnows(t *testing.T) {
 	in := processIn()
 	in.App.Env = map[string]string{"VCAP_APPLICATION": "mine", "PORT": "1", "MEMORY_LIMIT": "9g", "LANG": "C"}
 	vars := lookup(Process(in).Env)
-	if vars["VCAP_APPLICATION"] == "mine" || vars["PORT"] != "8080" || vars["MEMORY_LIMIT"] != "256m" {
+	if vars["VCAP_APPLICATION"] == "mine" || vars["PORT"] != "8080" || vars["MEMORY_LIMIT"] != "240m" {
 		t.Errorf("got %v", vars)
 	}
 	if vars["LANG"] != "C" {
@@ -157,6 +158,33 @@ func TestChecks(t *testing.T) {
 		if !cmp.Equal(got.Checks.Liveness, c.check) || !cmp.Equal(got.Checks.Readiness, c.readiness) || got.StartTimeout != c.timeout {
 			t.Errorf("%s: got %+v, %+v, %v; want %+v, %+v, %v", c.name, got.Checks.Liveness, got.Checks.Readiness, got.StartTimeout, c.check, c.readiness, c.timeout)
 		}
+	}
+}
+
+// TestSidecarsHaveTheirMemory: a program that reads how much memory it has, as JVMs do, finds
+// its own share of the container's. A sidecar without a limit may use all of it.
+func TestSidecarsHaveTheirMemory(t *testing.T) {
+	in := processIn()
+	in.Process.Sidecars = append(in.Process.Sidecars, cf.Sidecar{Name: "free", Command: "./free", ProcessTypes: []string{"web"}},
+		cf.Sidecar{Name: "elsewhere", Command: "./x", ProcessTypes: []string{"worker"}, MemoryMB: 32})
+	in.App.DropletGUID, in.Droplet.GUID = "d", "d"
+	got := Process(in)
+	envs := [][]lrp.EnvVar{got.Env}
+	for _, r := range got.Action.Runs()[1:] {
+		envs = append(envs, r.Env)
+	}
+	for n, want := range []int{240, 16, 256} {
+		vars := lookup(envs[n])
+		var app vcapApplication
+		if err := json.Unmarshal([]byte(vars["VCAP_APPLICATION"]), &app); err != nil {
+			t.Fatal(err)
+		}
+		if app.Limits.MemoryMB != want || vars["MEMORY_LIMIT"] != fmt.Sprintf("%dm", want) || app.ProcessID != "p" {
+			t.Errorf("%d: got %v; want %d MB", n, vars, want)
+		}
+	}
+	if len(envs) != 3 {
+		t.Errorf("got %d programs; want 3", len(envs))
 	}
 }
 
