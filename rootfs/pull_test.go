@@ -109,6 +109,34 @@ func checkSecondPull(t *testing.T, reg *registrytest.Registry, s *Store, ref ref
 	inRoot(t, again, ref.WithDigest(digest).String(), func(root string) { checkImported(t, "again", root) })
 }
 
+// TestPullOpen takes an image from the cache when the registry does not answer: by its digest, and only one that everybody may have.
+func TestPullOpen(t *testing.T) {
+	needRoot(t)
+	asking := userSecret
+	asking.Ask = true
+	for login, open := range map[registrytest.Login]bool{registrytest.None: true, registrytest.Basic: false} {
+		reg := registrytest.New(t, login)
+		s := newStore(t, Config{Registries: registry.Config{RootCAs: reg.CAs()}})
+		ref, digest := reg.Push("an/image", registrytest.Image(t, v1.Config{}, registrytest.Tar(t, "a=1")))
+		if _, err := s.Images.Pull(t.Context(), ref, asking); err != nil {
+			t.Fatal(err)
+		}
+		anonymous := image.PullOptions{Ask: true}
+		if _, err := s.Images.Pull(t.Context(), ref, anonymous); (err == nil) != open {
+			t.Fatalf("%s: got %v without credentials", login, err)
+		}
+		reg.Close()
+		var warned []string
+		anonymous.Warn = func(what string) { warned = append(warned, what) }
+		if img, err := s.Images.Pull(t.Context(), ref.WithDigest(digest), anonymous); (err == nil) != open || open && (img.Digest != digest || len(warned) != 1) {
+			t.Errorf("%s: got %+v, %v, warnings %q without the registry; want it from the cache: %t", login, img, err, warned, open)
+		}
+		if _, err := s.Images.Pull(t.Context(), ref, anonymous); err == nil {
+			t.Errorf("%s: got an image by its tag, without the registry", login)
+		}
+	}
+}
+
 func TestPullDenied(t *testing.T) {
 	needRoot(t)
 	for _, mode := range []registrytest.Login{registrytest.Basic, registrytest.Token} {
@@ -123,6 +151,24 @@ func TestPullDenied(t *testing.T) {
 				t.Errorf("%s: got %v by digest; want ErrImageDenied", mode, err)
 			}
 		}
+		checkAsked(t, reg, s, ref.WithDigest(digest))
+	}
+}
+
+// checkAsked checks that the registry decides who may have an image that is in the cache.
+func checkAsked(t *testing.T, reg *registrytest.Registry, s *Store, ref reference.Reference) {
+	t.Helper()
+	if _, err := s.Images.Pull(t.Context(), ref, userSecret); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Images.Pull(t.Context(), ref, image.PullOptions{Ask: true}); !errors.Is(err, registry.ErrDenied) {
+		t.Errorf("got %v of an image in the cache, without credentials; want ErrDenied", err)
+	}
+	reg.Forget()
+	asking := userSecret
+	asking.Ask = true
+	if _, err := s.Images.Pull(t.Context(), ref, asking); err != nil || len(reg.All()) == 0 || reg.Asked("GET", "/blobs/") > 0 {
+		t.Errorf("got %v and requests %q with credentials; want the image, and no blob asked for", err, reg.All())
 	}
 }
 

@@ -125,7 +125,8 @@ func (p *pull) configure(ctx context.Context) error {
 // record is what is known of the image before it is unpacked.
 func (p *pull) record() record {
 	cfg := p.doc.config.Config
-	c := record{Origins: []string{p.ref.String()}, Repositories: []string{p.from.Repo()}, Pulled: time.Now().UTC()}
+	c := record{Pulled: time.Now().UTC()}
+	c.add(p.ref.String(), p.from.Repo(), p.open && p.from == p.ref)
 	c.Reference, c.Digest, c.Arch = p.ref.String(), p.digest, runtime.GOARCH
 	c.Config = Config{User: cfg.User, Env: cfg.Env, Entrypoint: cfg.Entrypoint, Cmd: cfg.Cmd, WorkingDir: cfg.WorkingDir, ExposedPorts: slices.Sorted(maps.Keys(cfg.ExposedPorts))}
 	for n, l := range p.doc.manifest.Layers {

@@ -31,6 +31,7 @@ type PullOptions struct {
 	Others    func(reference.Reference) registry.Auth // credentials for fallbacks; nil has none
 	Warn      func(string)                            // nil; receives warnings of a successful pull
 	Trusted   bool                                    // an operator asks: the registry may be anywhere
+	Ask       bool                                    // the registry decides whether the credentials may have the image, also when it is in the cache by its digest
 	Claim     bool                                    // a build will name the image soon: until then Remove leaves it
 }
 
@@ -69,6 +70,7 @@ type pull struct {
 	warn     func(string)
 	close    func()              // of what connect opened
 	from     reference.Reference // where it is, by which it may be had
+	open     bool                // the registry of ref was shown no credentials
 
 	files []string // of blobs, in hex
 	held  []func()
@@ -83,7 +85,8 @@ type pull struct {
 
 // Pull brings an image into the store, from a registry or an OCI layout, and returns it once it is whole and on disk.
 // It does not fetch again what an interrupted pull has fetched. If an image with the digest was pulled from the same repository,
-// it moves nothing and asks no registry; if from another one, it asks the registry whether the credentials may have the image.
+// it moves nothing and, without Ask, asks no registry; if from another one, it asks the registry whether the credentials may have the image.
+// If the registry does not answer, it takes an image by its digest that the repository gave without credentials before.
 // An error may be registry.ErrDenied or registry.ErrMissing.
 func (s *Cache) Pull(ctx context.Context, r reference.Reference, o PullOptions) (img Image, err error) {
 	if !tree.Privileged() {
@@ -92,20 +95,30 @@ func (s *Cache) Pull(ctx context.Context, r reference.Reference, o PullOptions) 
 	if o.Claim {
 		defer s.claim(&img)
 	}
-	if o.Fallbacks == nil {
+	if o.Fallbacks == nil && !o.Ask {
 		if c, err := s.use(r.Digest, r); err == nil {
 			return c.known(r), nil
 		}
 	}
 	p := newPull(s, r, o)
-	if img, err = p.run(ctx, o); err != nil {
-		return Image{}, fmt.Errorf("pull %s: %w", r, err)
+	img, err = p.run(ctx, o)
+	if err == nil {
+		return img, nil
 	}
-	return img, nil
+	if c, cerr := s.useOpen(r); cerr == nil && p.unanswered(ctx, err) {
+		p.warn(fmt.Sprintf("%s: %v; took it from the cache", r, err))
+		return c.known(r), nil
+	}
+	return Image{}, fmt.Errorf("pull %s: %w", r, err)
+}
+
+// unanswered reports whether err says nothing of who may have the image.
+func (p *pull) unanswered(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && !errors.Is(err, registry.ErrDenied) && !errors.Is(err, registry.ErrMissing)
 }
 
 func newPull(s *Cache, r reference.Reference, o PullOptions) *pull {
-	p := &pull{s: s, ref: r, from: r, progress: o.Progress, warn: o.Warn, close: func() {}, origins: map[int]origin{}, gone: map[int]error{}, reportedAt: map[int]time.Time{}}
+	p := &pull{s: s, ref: r, from: r, open: o.Username == "" && o.Token == "", progress: o.Progress, warn: o.Warn, close: func() {}, origins: map[int]origin{}, gone: map[int]error{}, reportedAt: map[int]time.Time{}}
 	if p.warn == nil {
 		p.warn = func(string) {}
 	}
@@ -133,7 +146,7 @@ func (p *pull) run(ctx context.Context, o PullOptions) (Image, error) {
 // bring brings the image that was found into the cache.
 func (p *pull) bring(ctx context.Context) (Image, error) {
 	defer p.s.locks.Lock("image " + p.digest)()
-	if c, err := p.s.useFrom(p.digest, p.ref, p.from); err == nil {
+	if c, err := p.s.useFrom(p.digest, p.ref, p.from, p.open && p.from == p.ref); err == nil {
 		return c.known(p.ref), nil
 	}
 	defer p.release()
@@ -406,23 +419,26 @@ func (s *Cache) use(digest string, r reference.Reference) (record, error) {
 	return c, err
 }
 
-// useFrom is use for a caller who asked the registry of from for the image of r, and may have it.
-func (s *Cache) useFrom(digest string, r, from reference.Reference) (record, error) {
+// useFrom is use for a caller who asked the registry of from for the image of r, and may have it; open says that everybody may.
+func (s *Cache) useFrom(digest string, r, from reference.Reference, open bool) (record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.record(digest)
 	if err != nil {
 		return c, err
 	}
-	if c.allows(from) && slices.Contains(c.Origins, r.String()) {
+	if !c.add(r.String(), from.Repo(), open) {
 		s.touch(digest)
 		return c, nil
 	}
-	if !c.allows(from) {
-		c.Repositories = append(c.Repositories, from.Repo())
-	}
-	if !slices.Contains(c.Origins, r.String()) {
-		c.Origins = append(c.Origins, r.String())
-	}
 	return c, tree.WriteJSONSynced(s.recordPath(digest), c)
+}
+
+// useOpen is use for a caller whose registry did not answer: of an image that everybody may have.
+func (s *Cache) useOpen(r reference.Reference) (record, error) {
+	c, err := s.use(r.Digest, r)
+	if err == nil && !slices.Contains(c.Open, r.Repo()) {
+		err = ErrNotPulled
+	}
+	return c, err
 }

@@ -53,6 +53,7 @@ var ErrNotPulled = errors.New("image is not in the cache")
 type record struct {
 	Image
 	Repositories []string // host/repository of those it was pulled from: they decide who may use it
+	Open         []string // those of Repositories that give it without credentials
 	Origins      []string // references of those, as in Image.Reference
 	Chains       []string // directories of its unpacked layers, the lowest first
 	Blobs        []string // sha256 in hex of its documents and layers; the first is the platform's manifest
@@ -89,6 +90,21 @@ func (s *Cache) record(digest string) (record, error) {
 
 // allows reports whether the image was pulled from the repository of r.
 func (c record) allows(r reference.Reference) bool { return slices.Contains(c.Repositories, r.Repo()) }
+
+// add notes where the image was had of, and by which reference. It reports whether that is news.
+func (c *record) add(reference, repository string, open bool) (news bool) {
+	note := func(list *[]string, s string) {
+		if !slices.Contains(*list, s) {
+			*list, news = append(*list, s), true
+		}
+	}
+	note(&c.Origins, reference)
+	note(&c.Repositories, repository)
+	if open {
+		note(&c.Open, repository)
+	}
+	return news
+}
 
 // touch notes that an image is used now.
 func (s *Cache) touch(digest string) {

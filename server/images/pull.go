@@ -33,7 +33,8 @@ func (i Images) Pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 		have := desire.BuildpackCredential(credentials, ref.Host)
 		o.Username, o.Password, o.Token = have.Username, have.Password, have.Token
 	}
-	o.Claim = true
+	// Of an image that one user pulled with credentials, the digest alone must not be enough for another.
+	o.Claim, o.Ask = true, p.AppGUID != "" && !same(p.Have, ref)
 	got, err := i.Roots.Images.Pull(ctx, ref, o)
 	if err != nil {
 		return img, err
@@ -52,6 +53,13 @@ func (i Images) Pull(ctx context.Context, p reconcile.ImagePull) (img reconcile.
 	img.Metadata = dockerMetadata(got.Config)
 	img.Metadata.Processes, err = i.processes(got.Digest)
 	return img, err
+}
+
+// same reports whether a reference that a droplet has is of the image that is asked for by its digest.
+func same(have string, ref reference.Reference) bool {
+	h, err := reference.Parse(have)
+	ref.Tag = ""
+	return err == nil && h == ref
 }
 
 // kernelLine names the newest kernel interface that an image's programs can use, this machine's, and the oldest that they need.

@@ -20,6 +20,7 @@ type ImagePull struct {
 	Credentials cf.Credentials
 	Credential  cf.Credential     // instead of those, whatever the registry is
 	Buildpack   bool              // it has Cloud Native Buildpacks, and nothing runs on it
+	Have        string            // an image of the app's droplet, which its registry let the app have; "" for none
 	Say         func(line string) // takes what the user should see of it
 }
 
@@ -80,12 +81,12 @@ func (f *fetches) buildpacks(ctx context.Context, build *cf.Build, names []strin
 // buildpack pulls the image of a buildpack. If its registry does not answer, the one of the app's
 // droplet is used.
 func (f *fetches) buildpack(ctx context.Context, build *cf.Build, name string) (cf.BuildpackImage, error) {
-	pull := func(reference string) (cf.BuildpackImage, error) {
-		image, err := f.pull(ctx, ImagePull{Reference: reference, AppGUID: build.AppGUID, Credentials: build.Credentials, Buildpack: true,
+	pull := func(reference, have string) (cf.BuildpackImage, error) {
+		image, err := f.pull(ctx, ImagePull{Reference: reference, AppGUID: build.AppGUID, Credentials: build.Credentials, Buildpack: true, Have: have,
 			Say: func(line string) { f.say(build.AppGUID, false, "%s", line) }})
 		return cf.BuildpackImage{Name: name, Reference: image.Reference, Buildpack: image.Buildpack, Layers: image.Layers}, cause(ctx, err)
 	}
-	found, err := pull(name)
+	found, err := pull(name, "")
 	if err == nil || errors.Is(err, ErrNoBuildpack) || errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrMissing) || ctx.Err() != nil {
 		return found, err
 	}
@@ -94,7 +95,7 @@ func (f *fetches) buildpack(ctx context.Context, build *cf.Build, name string) (
 		return found, err
 	}
 	f.say(build.AppGUID, true, "WARNING: the buildpack was not pulled: %v; using that of the last staging", err)
-	return pull(last)
+	return pull(last, last)
 }
 
 // ErrNoBuildpack says that an image has no Cloud Native Buildpack.
@@ -102,23 +103,38 @@ var ErrNoBuildpack = errors.New("it is not an image of a Cloud Native Buildpack:
 
 // lastBuildpack is the image that a buildpack's name meant to an app's droplet; "" for none.
 func (f *fetches) lastBuildpack(ctx context.Context, appGUID, name string) (reference string, err error) {
+	d, err := f.lastDroplet(ctx, appGUID)
+	if err != nil || d == nil {
+		return "", err
+	}
+	for _, p := range d.Lifecycle.Packages {
+		if p.Name == name {
+			reference = p.Reference
+		}
+	}
+	return reference, nil
+}
+
+// lastImage is the image that an app's droplet runs on, or is; "" for none.
+func (f *fetches) lastImage(ctx context.Context, appGUID string) (reference string, err error) {
+	d, err := f.lastDroplet(ctx, appGUID)
+	if err != nil || d == nil || d.Lifecycle.Image == nil {
+		return "", err
+	}
+	return d.Lifecycle.Image.Reference, nil
+}
+
+// lastDroplet is the droplet of an app; nil for none.
+func (f *fetches) lastDroplet(ctx context.Context, appGUID string) (d *cf.Droplet, err error) {
 	err = f.store.Read(ctx, func(tx *store.Tx) error {
 		app, err := store.Apps.Get(tx, appGUID)
 		if err != nil || app.DropletGUID == "" {
 			return err
 		}
-		d, err := store.Droplets.Get(tx, app.DropletGUID)
-		if err != nil {
-			return err
-		}
-		for _, p := range d.Lifecycle.Packages {
-			if p.Name == name {
-				reference = p.Reference
-			}
-		}
-		return nil
+		d, err = store.Droplets.Get(tx, app.DropletGUID)
+		return err
 	})
-	return reference, err
+	return d, err
 }
 
 // image pulls the image of a build and writes down which one it is, so that the
@@ -131,7 +147,11 @@ func (f *fetches) image(ctx context.Context, build *cf.Build, reference string) 
 		what = "image"
 	}
 	f.say(build.AppGUID, false, "Pulling %s %s ...", what, reference)
-	image, err := f.pull(ctx, ImagePull{Reference: reference, AppGUID: build.AppGUID, Credentials: build.Credentials,
+	have, err := f.lastImage(ctx, build.AppGUID)
+	if err != nil {
+		return err
+	}
+	image, err := f.pull(ctx, ImagePull{Reference: reference, AppGUID: build.AppGUID, Credentials: build.Credentials, Have: have,
 		Say: func(line string) { f.say(build.AppGUID, false, "%s", line) }})
 	var was cf.StackImage
 	if err = cause(ctx, err); err == nil {

@@ -30,6 +30,13 @@ func TestAnAppThatIsAnImage(t *testing.T) {
 	if fault := d.PushDocker(t, "hello-image", image, e2e.RegistryPassword); fault != "" {
 		t.Fatal(fault)
 	}
+	pinned := r.Host + "/stacks/small@" + digest
+	if fault := d.PushDocker(t, "taken-image", pinned, ""); !strings.Contains(fault, "the registry refuses access") {
+		t.Errorf("the digest of an image in the cache, without a password: got %q", fault)
+	}
+	if fault := d.PushDocker(t, "pinned-image", pinned, e2e.RegistryPassword); fault != "" {
+		t.Error(fault)
+	}
 	d.MapRoute(t, "hello-image")
 	d.Running("hello-image", "web", 1)
 	d.Answers("hello-image", "hello from hello-image")
@@ -63,7 +70,12 @@ func TestAnAppThatIsAnImage(t *testing.T) {
 	if fault := d.PushDocker(t, "hello-image", image, e2e.RegistryPassword); fault == "" || knocks.Load() == 0 {
 		t.Errorf("a push without the registry: got %q, %d connections; want it tried in vain", fault, knocks.Load())
 	}
-	d.Deleted("hello-image")
+	if fault := d.PushDocker(t, "pinned-image", pinned, ""); fault != "" {
+		t.Errorf("a push of the image that the app runs, without the registry: got %q", fault)
+	}
+	for _, app := range []string{"hello-image", "taken-image", "pinned-image"} {
+		d.Deleted(app)
+	}
 	emptied(d, t)
 }
 
