@@ -51,6 +51,38 @@ func TestTasks(t *testing.T) {
 	})
 }
 
+// TestTheTemplateOfATask: whoever may not see a process's command does not get it by a task
+// of an own app either.
+func TestTheTemplateOfATask(t *testing.T) {
+	w := newWorld(t)
+	w.write(func(tx *store.Tx) error {
+		if err := store.Spaces.Insert(tx, &cf.Space{Resource: guid("space-3"), Name: "own", OrgGUID: "org-1"}); err != nil {
+			return err
+		}
+		if err := seedApp(tx, "app-2", "own"); err != nil {
+			return err
+		}
+		a, err := store.Apps.Get(tx, "app-2")
+		if err != nil {
+			return err
+		}
+		a.SpaceGUID = "space-3"
+		for _, user := range []string{"space_auditor", "space_developer"} {
+			if err := store.Roles.Insert(tx, &cf.Role{Type: cf.SpaceDeveloper, UserGUID: "user-" + user, OrgGUID: "org-1", SpaceGUID: "space-3"}); err != nil {
+				return err
+			}
+		}
+		return store.Apps.Update(tx, a)
+	})
+	const path, body = "/v3/apps/app-2/tasks", `{"template": {"process": {"guid": "app-1"}}}`
+	w.run(t, []step{
+		{as: "space_auditor", method: "GET", path: "/v3/processes/app-1", status: 200},
+		{as: "space_auditor", method: "POST", path: path, body: `{"command": "x"}`, status: 202},
+		{as: "space_auditor", method: "POST", path: path, body: body, status: 404, want: detail(10010, "Process not found")},
+		{as: "space_developer", method: "POST", path: path, body: body, status: 202, want: `{"command": "./run"}`},
+	})
+}
+
 // contains reports whether an object of v has the key.
 func contains(v any, key string) bool {
 	switch v := v.(type) {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"cupola/runtime/lrp"
+	"cupola/server/authz"
 	"cupola/server/control"
 	"cupola/server/control/audit"
 	"cupola/server/control/change"
@@ -142,7 +143,8 @@ func randomName() string {
 	return hex.EncodeToString(b)
 }
 
-// taskTemplate is the process after which a task is made, with its command.
+// taskTemplate is the process after which a task is made, with its command, which the
+// actor must be allowed to see: the task shows it.
 func taskTemplate(c *control.Session, app *cf.App, req NewTask) (*cf.Process, error) {
 	if req.Template == nil {
 		return NewProcess(app, "task"), nil
@@ -154,6 +156,13 @@ func taskTemplate(c *control.Session, app *cf.App, req NewTask) (*cf.Process, er
 	owner, err := store.Apps.Get(c.Tx, p.AppGUID)
 	if err != nil {
 		return nil, err
+	}
+	place, err := c.PlaceOf(owner)
+	if err != nil {
+		return nil, err
+	}
+	if !c.Actor.May(authz.SpaceDeveloper|authz.AdminReadOnly, place) {
+		return nil, cf.Errorf(cf.ResourceNotFound, "Process not found")
 	}
 	p.Command, err = Command(c, p, owner)
 	return p, err
