@@ -139,7 +139,7 @@ func (l *loader) workOfTasks() error {
 	return nil
 }
 
-const noDroplet = "the task's droplet is not there any longer"
+const noDroplet = "the task's droplet is not staged, or not there any longer"
 
 func (l *loader) task(t *cf.Task) Work {
 	w := Work{GUID: t.GUID, Domain: lrp.DomainTasks, Cancelled: t.State == cf.TaskCanceling, Begun: t.State == cf.TaskRunning}
