@@ -57,7 +57,7 @@ func (b *build) files(r lrp.Run) executable.Files {
 	if err != nil {
 		u = vcap
 	}
-	f.Dir = u.path(r.Dir)
+	f.Dir, f.Image = u.path(r.Dir), r.Path != contract.Launcher
 	if r.Path == contract.Launcher && len(r.Args) > 1 {
 		f.Dir = path.Join(contract.Home, r.Args[0])
 		f.Command = r.Args[1]

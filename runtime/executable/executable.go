@@ -25,6 +25,23 @@ type Files struct {
 	Dir     string   // of the command, to which its relative paths belong
 	Command string   // of the app
 	Path    []string // directories that commands are searched in
+	Image   bool     // they are an image's: the app has no stack, and is not pushed from source
+}
+
+// all is what the files are of.
+func (f Files) all() string {
+	if f.Image {
+		return "the image"
+	}
+	return "the app or its stack"
+}
+
+// system is what has interpreters and loaders.
+func (f Files) system() string {
+	if f.Image {
+		return "the image"
+	}
+	return "the app's stack"
 }
 
 // What shells and env say of a command that cannot be executed. The name is the first group. Of bash, dash, BusyBox, env, and the
@@ -105,10 +122,14 @@ func (f Files) unknown(name string, crlf bool) string {
 	}
 	near := nearest(name, slices.Sorted(maps.Keys(in)))
 	near = in[near] + near
-	if near != "" {
-		return fmt.Sprintf("There is no command %s in the app or its stack: did you mean %s? Correct the start command, and push again", name, near)
+	mend := "add what brings it to the app's dependencies, or push with a buildpack or stack that has it"
+	switch {
+	case near != "":
+		mend = fmt.Sprintf("did you mean %s? Correct the start command, and push again", near)
+	case f.Image:
+		mend = "correct the start command, or use an image that has it"
 	}
-	return fmt.Sprintf("There is no command %s in the app or its stack: add what brings it to the app's dependencies, or push with a buildpack or stack that has it", name)
+	return fmt.Sprintf("There is no command %s in %s: %s", name, f.all(), mend)
 }
 
 // refused explains a file that cannot be executed.
@@ -149,10 +170,18 @@ func (f Files) misfit(name string, n needs) string {
 	case n.Interpreter == "" || f.isFile(f.abs(n.Interpreter)):
 		return ""
 	case n.Processor != "":
-		return fmt.Sprintf("%s needs the loader %s, which the app's stack does not have%s: build it statically (CGO_ENABLED=0) or on the app's stack, and push again", name, n.Interpreter, otherSystem(n.Interpreter))
+		return fmt.Sprintf("%s needs the loader %s, which %s does not have%s: build it statically (CGO_ENABLED=0) or on %[3]s, and push again", name, n.Interpreter, f.system(), otherSystem(n.Interpreter))
 	}
-	return fmt.Sprintf("The first line of %s names the interpreter %s, which the app's stack does not have%s: correct it, or push with a stack or buildpack that has it",
-		name, n.Interpreter, f.near(n.Interpreter))
+	return fmt.Sprintf("The first line of %s names the interpreter %s, which %s does not have%s: correct it, or %s",
+		name, n.Interpreter, f.system(), f.near(n.Interpreter), f.other())
+}
+
+// other is what to do without an interpreter.
+func (f Files) other() string {
+	if f.Image {
+		return "use an image that has it"
+	}
+	return "push with a stack or buildpack that has it"
 }
 
 func otherSystem(loader string) string {
@@ -164,8 +193,17 @@ func otherSystem(loader string) string {
 
 // missing explains a file that is not there.
 func (f Files) missing(name string) string {
+	switch {
+	case f.Image && name == shell:
+		return "The image has no shell, " + shell + ", which a start command of the app needs, as does the shell form of ENTRYPOINT and CMD: reset the command (cf push -c null), or use an image with a shell"
+	case f.Image:
+		return fmt.Sprintf("There is no file %s%s in the image: check its ENTRYPOINT and CMD, and the start command", name, f.near(name))
+	}
 	return fmt.Sprintf("There is no file %s%s: check the start command, and that .cfignore does not leave it out", name, f.near(name))
 }
+
+// shell is what runs the start command of an app that is an image.
+const shell = "/bin/sh"
 
 // near is a suffix with the file that a missing one was meant to be; "" if there is none.
 func (f Files) near(name string) string {

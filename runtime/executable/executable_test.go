@@ -87,3 +87,30 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestExplainImage: an image has neither a stack nor files that a push left out.
+func TestExplainImage(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for name, content := range map[string]string{"srv/server": "x", "bin/list": "x", "srv/script": "#!/bin/bash\n"} {
+		name = filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o755); err != nil { //nolint:gosec // they are to be executed
+			t.Fatal(err)
+		}
+	}
+	f := Files{Image: true, Dir: "/", Path: []string{"/bin"}, Open: func(name string) (*os.File, error) { return os.Open(filepath.Join(root, name)) }}
+	for said, want := range map[string]string{
+		"init: exec /bin/sh: no such file or directory":     "The image has no shell, /bin/sh, which a start command of the app needs, as does the shell form of ENTRYPOINT and CMD: reset the command (cf push -c null), or use an image with a shell",
+		"init: exec /srv/sever: no such file or directory":  "There is no file /srv/sever (did you mean /srv/server?) in the image: check its ENTRYPOINT and CMD, and the start command",
+		"init: exec /srv/script: no such file or directory": "The first line of /srv/script names the interpreter /bin/bash, which the image does not have: correct it, or use an image that has it",
+		"/bin/sh: 1: gunicorn: not found":                   "There is no command gunicorn in the image: correct the start command, or use an image that has it",
+		"/bin/sh: 1: lisst: not found":                      "There is no command lisst in the image: did you mean list? Correct the start command, and push again",
+	} {
+		if got := f.Explain([]string{said}); got != want {
+			t.Errorf("%s: got %q; want %q", said, got, want)
+		}
+	}
+}

@@ -27,10 +27,10 @@ func TestMistakesWithImages(t *testing.T) {
 		cause, mend string
 	}{
 		{"no-entrypoint", nil, "", "Neither the app nor its image (ENTRYPOINT, CMD) names a start command", "name it with cf push -c"},
-		{"no-such-entrypoint", []string{"/srv/foreigner"}, "", "There is no file /srv/foreigner", "did you mean /srv/foreign?"},
+		{"no-such-entrypoint", []string{"/srv/foreigner"}, "", "There is no file /srv/foreigner", "did you mean /srv/foreign?) in the image: check its ENTRYPOINT and CMD"},
 		{"not-executable", []string{"/srv/plain"}, "", "/srv/plain is not executable", "run chmod +x /srv/plain"},
 		{"other-processor", []string{"/srv/foreign"}, "", "/srv/foreign is a program for riscv64 processors", "docker build --platform linux/"},
-		{"shell-command", []string{"/bin/sh", "-c", "no-such-program --serve"}, "", "There is no command no-such-program", "add what brings it"},
+		{"shell-command", []string{"/bin/sh", "-c", "no-such-program --serve"}, "", "There is no command no-such-program in the image", "use an image that has it"},
 		{"private", []string{"/srv/plain"}, "wrong", "the image is private, or the credentials are wrong", "--docker-username"},
 		{"no-image", nil, "", "the registry has no such image", "correct its name and tag"},
 	} {
