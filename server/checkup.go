@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
+	"strings"
 
 	"cupola/runtime/container"
 	"cupola/runtime/contract"
@@ -17,6 +19,9 @@ import (
 // Checkup checks the machine for a daemon with this configuration. It needs no data
 // directory and leaves nothing behind.
 func Checkup(ctx context.Context, c config.Config) []doctor.Result {
+	if c.HTTP == defaultHTTP {
+		c.HTTP = cmp.Or(runningHTTP(c.DataDir), c.HTTP)
+	}
 	if err := c.Validate(); err != nil {
 		return []doctor.Result{{Name: "flags", Level: doctor.Fail, Detail: err.Error(), Fix: "cupola serve --help"}}
 	}
@@ -26,6 +31,22 @@ func Checkup(ctx context.Context, c config.Config) []doctor.Result {
 		Trial: func(ctx context.Context, dir string) (map[string]error, error) {
 			return trial.Run(ctx, dir, container.Kind(c.Engine))
 		}})
+}
+
+// defaultHTTP is the default of --http.
+const defaultHTTP = "127.0.0.1:8080"
+
+// runningHTTP is the address of --http of the daemon that runs on a data directory; ""
+// for none.
+func runningHTTP(dataDir string) string {
+	if _, runs := doctor.DaemonOf(dataDir); !runs {
+		return ""
+	}
+	api, err := datadir.APIOf(dataDir)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(api, "http://")
 }
 
 // clusterChecks are the checks of the clusters of --kubernetes.

@@ -27,7 +27,7 @@ func TestDoctorStartsContainers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, dir := range []string{d.Dir, filepath.Join(none, "d")} { // with its daemon, and of none
-				got := containersResult(t, e2e.WithMounts(c.script, exec.Command(d.Binary, "doctor", "--json", "--data-dir", dir)))
+				got := resultFor(t, "containers", e2e.WithMounts(c.script, exec.Command(d.Binary, "doctor", "--json", "--data-dir", dir)))
 				if got.Level != c.level || !strings.Contains(got.Detail, c.detail) || !strings.Contains(got.Fix, c.fix) {
 					t.Errorf("%s: got %+v", dir, got)
 				}
@@ -40,8 +40,18 @@ func TestDoctorStartsContainers(t *testing.T) {
 
 type doctorResult struct{ Name, Level, Detail, Fix string }
 
-// containersResult is what a doctor says of containers.
-func containersResult(t *testing.T, cmd *exec.Cmd) doctorResult {
+// TestDoctorFindsTheDaemon of the data directory, wherever it listens.
+func TestDoctorFindsTheDaemon(t *testing.T) {
+	t.Parallel()
+	d := e2e.SharedDaemon(t)
+	got := resultFor(t, "http", exec.Command(d.Binary, "doctor", "--json", "--data-dir", d.Dir))
+	if want := d.Addr + ": cupola is running"; !strings.HasPrefix(got.Detail, want) {
+		t.Errorf("got %+v; want %q", got, want)
+	}
+}
+
+// resultFor is what a doctor says of one thing.
+func resultFor(t *testing.T, name string, cmd *exec.Cmd) doctorResult {
 	t.Helper()
 	out, err := cmd.Output() // exit code 1 says that something failed
 	var all []doctorResult
@@ -49,13 +59,13 @@ func containersResult(t *testing.T, cmd *exec.Cmd) doctorResult {
 		t.Fatalf("%v: %v\n%s", err, jerr, out)
 	}
 	for _, r := range all {
-		if r.Name == "containers" {
+		if r.Name == name {
 			if fails := err != nil; r.Level == doctor.Fail.String() && !fails {
 				t.Error("doctor exits with 0")
 			}
 			return r
 		}
 	}
-	t.Fatalf("no result for containers: %s", out)
+	t.Fatalf("no result for %s: %s", name, out)
 	return doctorResult{}
 }

@@ -86,7 +86,7 @@ func TestHungMount(t *testing.T) {
 	}
 	d := e2e.StartDaemonWithMounts(t, binary, hungMount, "--ssh", "off", "--tcp", "off")
 	d.PushProbe("beside")
-	got := containersResult(t, e2e.WithMounts(hungMount, exec.CommandContext(t.Context(), binary, "doctor", "--json", "--data-dir", d.Dir)))
+	got := resultFor(t, "containers", e2e.WithMounts(hungMount, exec.CommandContext(t.Context(), binary, "doctor", "--json", "--data-dir", d.Dir)))
 	if got.Level != "ok" || !strings.HasSuffix(got.Detail, " minifs") {
 		t.Errorf("doctor: got %+v; want a container of minifs only", got)
 	}
