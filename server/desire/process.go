@@ -19,7 +19,7 @@ type ProcessIn struct {
 	Owner
 	Process *cf.Process
 	Droplet *cf.Droplet   // that of DropletGUID, STAGED
-	Ports   []uint16      // of the process' route destinations, contract.DefaultPort or other
+	Ports   []uint16      // of the process' route destinations; 0 of one that names none
 	Package cf.Credential // of the droplet's docker package
 }
 
@@ -108,15 +108,20 @@ func (in ProcessIn) command() string {
 	return in.Droplet.ProcessTypes[in.Process.Type]
 }
 
-// ports are the ports of the process, first the one that it listens on by
-// default.
+// ports are the ports of the process, first the one that PORT names and the health check
+// asks: one of its own, unless all its routes name others (CC: UpdateRouteDestinations,
+// ProcessModel#open_ports).
 func (in ProcessIn) ports() []uint16 {
+	named := slices.Compact(slices.Sorted(slices.Values(in.Ports)))
+	if len(named) > 0 && named[0] != 0 {
+		return named
+	}
 	ports := []uint16{contract.DefaultPort}
 	if isDocker(in.Droplet) {
 		ports = dockerPorts(in.Droplet)
 	}
-	for _, p := range slices.Sorted(slices.Values(in.Ports)) {
-		if !slices.Contains(ports, p) {
+	for _, p := range named {
+		if p != 0 && !slices.Contains(ports, p) {
 			ports = append(ports, p)
 		}
 	}

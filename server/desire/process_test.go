@@ -3,6 +3,7 @@ package desire
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func processIn() ProcessIn {
 			Sidecars:    []cf.Sidecar{{Name: "side", Command: "./side", ProcessTypes: []string{"web"}, MemoryMB: 16, Origin: "buildpack"}}},
 		Droplet: &cf.Droplet{Digest: "d", Stack: "minifs", ProcessTypes: map[string]string{"web": "./run", "worker": "./work"}, ExecutionMetadata: "{}",
 			Sidecars: []cf.Sidecar{{Name: "side", Command: "./side", ProcessTypes: []string{"web"}, MemoryMB: 16}, {Name: "other", ProcessTypes: []string{"worker"}}}},
-		Ports: []uint16{9000, 8080, 9000},
+		Ports: []uint16{9000, 0, 9000},
 	}
 }
 
@@ -157,6 +158,32 @@ func TestChecks(t *testing.T) {
 		got := Process(in)
 		if !cmp.Equal(got.Checks.Liveness, c.check) || !cmp.Equal(got.Checks.Readiness, c.readiness) || got.StartTimeout != c.timeout {
 			t.Errorf("%s: got %+v, %+v, %v; want %+v, %+v, %v", c.name, got.Checks.Liveness, got.Checks.Readiness, got.StartTimeout, c.check, c.readiness, c.timeout)
+		}
+	}
+}
+
+// TestPorts: PORT, and with it the health check, is the port that routes lead to.
+func TestPorts(t *testing.T) {
+	image := processIn()
+	image.Droplet.Lifecycle.Type = cf.LifecycleDocker
+	image.Droplet.ExecutionMetadata = `{"cmd":["x"],"ports":[{"Port":7000,"Protocol":"tcp"},{"Port":53,"Protocol":"udp"}]}`
+	for _, c := range []struct {
+		in    ProcessIn
+		named []uint16
+		want  []uint16
+	}{
+		{processIn(), nil, []uint16{8080}},
+		{processIn(), []uint16{0}, []uint16{8080}},
+		{processIn(), []uint16{9000, 0}, []uint16{8080, 9000}},
+		{processIn(), []uint16{9001, 9000, 9001}, []uint16{9000, 9001}},
+		{image, nil, []uint16{7000}},
+		{image, []uint16{0, 9000, 7000}, []uint16{7000, 9000}},
+		{image, []uint16{8080}, []uint16{8080}},
+	} {
+		c.in.Ports = c.named
+		got := Process(c.in)
+		if port := itoa(c.want[0]); !slices.Equal(got.Ports, c.want) || lookup(got.Env)["PORT"] != port || got.Checks.Liveness[0].Port != c.want[0] {
+			t.Errorf("%s, routes to %v: got %v, PORT %s, a check of %d; want %v", c.in.Droplet.Lifecycle.Type, c.named, got.Ports, lookup(got.Env)["PORT"], got.Checks.Liveness[0].Port, c.want)
 		}
 	}
 }

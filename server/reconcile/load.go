@@ -199,7 +199,7 @@ func (l *loader) owner(app *cf.App, processType string) (o desire.Owner, ports [
 }
 
 // routesTo are the names of the routes that lead to an app, and the ports of it
-// that they name.
+// that they name; 0 of one that names none.
 func (l *loader) routesTo(appGUID, processType string) (uris []string, ports []uint16) {
 	for _, r := range l.routes[appGUID] {
 		d, leads := l.domains[r.DomainGUID], false
@@ -208,9 +208,7 @@ func (l *loader) routesTo(appGUID, processType string) (uris []string, ports []u
 				continue
 			}
 			leads = true
-			if to.Port != 0 {
-				ports = append(ports, uint16(to.Port))
-			}
+			ports = append(ports, uint16(to.Port))
 		}
 		if leads {
 			uris = append(uris, desire.URI(r, d))
