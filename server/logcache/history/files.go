@@ -170,7 +170,8 @@ func (s *Store) writeBlock(l *level, f frozen) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.frozen = slices.DeleteFunc(slices.Clone(l.frozen), func(o *frozen) bool { return o.end == f.end })
-	l.blocks = append(slices.Clone(l.blocks), block{path, f.end, int64(len(content))})
+	others := slices.DeleteFunc(slices.Clone(l.blocks), func(b block) bool { return b.end == f.end }) // the file that was replaced, after the clock was set back
+	l.blocks = append(others, block{path, f.end, int64(len(content))})
 	return nil
 }
 

@@ -364,6 +364,18 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
+// A clock that is set back to where there are blocks writes them again, and queries read what there is then.
+func TestClockSetBackIntoBlocks(t *testing.T) {
+	c := &clock{midnight}
+	s, _ := opened(t, memory(t), c)
+	live(s, c, 1000, 1)
+	c.at -= 3 * 3600
+	s.Write(c.now())
+	live(s, c, 600, 1)
+	got := read(t, s, Query{}, "a", "cpu")
+	wantEvery(t, got, c.at-3600, c.at, 15, func(at int64) float64 { return float64(at-midnight) / 15 })
+}
+
 // A query ends when it is cancelled, and does not read more than it may.
 func TestQueryBounds(t *testing.T) {
 	c := &clock{midnight}
