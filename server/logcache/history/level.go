@@ -89,19 +89,9 @@ func (l *level) begins() int64 {
 func (s *Store) freeze(l *level) (lost int) {
 	f := &frozen{end: l.end}
 	for _, t := range s.tracks {
-		t.numbers[l.number] = 0
-		for _, m := range t.series {
-			h := m.heads[l.number]
-			if h == nil {
-				continue
-			}
-			h.number = 0
-			if h.chunk != nil {
-				f.chunks = append(f.chunks, chunk{m, h.chunk.Bytes()})
-				h.chunk, h.appender = nil, nil
-			}
-		}
+		f.add(l, t)
 	}
+	s.freezeQuiet(l, f)
 	l.pending, l.numbers = nil, 0
 	if len(f.chunks) > 0 {
 		l.frozen = append(l.frozen, f)
@@ -110,6 +100,22 @@ func (s *Store) freeze(l *level) (lost int) {
 		l.frozen = slices.Delete(l.frozen, 0, lost)
 	}
 	return max(lost, 0)
+}
+
+// add moves what the window has of a track.
+func (f *frozen) add(l *level, t *track) {
+	t.numbers[l.number] = 0
+	for _, m := range t.series {
+		h := m.heads[l.number]
+		if h == nil {
+			continue
+		}
+		h.number = 0
+		if h.chunk != nil {
+			f.chunks = append(f.chunks, chunk{m, h.chunk.Bytes()})
+			h.chunk, h.appender = nil, nil
+		}
+	}
 }
 
 // excess are the blocks to remove: those that are too old, or from a future that a

@@ -163,6 +163,16 @@ func (s *Store) heads(sel *selection, k int) {
 			}
 		}
 	}
+	for key, q := range s.quiet {
+		if !q.levels[k] || !sel.Sources[sourceOf(key)] {
+			continue
+		}
+		q.each(func(m quietSeries) {
+			if samples := m.heads[k].samples; len(samples) > 0 {
+				sel.add(nil, []byte(key), found{m.kind, m.name, samples}, k, s.levels[k].end)
+			}
+		})
+	}
 }
 
 // needs reports whether any kind is read from a level's window.

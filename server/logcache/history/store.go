@@ -52,13 +52,15 @@ type Store struct {
 
 	mu      sync.Mutex
 	levels  [levels]level
-	tracks  map[string]*track // by Origin.key
-	count   map[string]int    // series in memory, by source
-	series  int               // all of them
-	known   map[string]bool   // sources; those of which a track is owned are true
-	deleted []string          // sources whose blocks Run cleans
-	full    bool              // the limit of series was reached, and the log says so
-	lossy   bool              // windows were lost, and the log says so
+	tracks  map[string]*track     // by Origin.key
+	quiet   map[string]quietTrack // likewise; of no track in tracks
+	rested  int64                 // when quiet tracks were looked for
+	count   map[string]int        // series in memory, by source
+	series  int                   // all of them
+	known   map[string]bool       // sources; those of which a track is owned are true
+	deleted []string              // sources whose blocks Run cleans
+	full    bool                  // the limit of series was reached, and the log says so
+	lossy   bool                  // windows were lost, and the log says so
 
 	files files
 }
@@ -70,7 +72,7 @@ func Open(c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	s := &Store{Config: c, tracks: map[string]*track{}, count: map[string]int{}, known: map[string]bool{}}
+	s := &Store{Config: c, tracks: map[string]*track{}, quiet: map[string]quietTrack{}, count: map[string]int{}, known: map[string]bool{}}
 	for i := range s.levels {
 		s.levels[i] = level{resolution: resolutions[i], number: i}
 	}
@@ -123,6 +125,9 @@ type value struct {
 func (s *Store) track(o Origin) *track {
 	key := o.key(nil)
 	t := s.tracks[string(key)]
+	if q, ok := s.quiet[string(key)]; ok {
+		t = s.wake(string(key), q)
+	}
 	if t == nil {
 		t = &track{Origin: o}
 		s.tracks[string(key)] = t
@@ -248,6 +253,7 @@ func (s *Store) advance(l *level, at int64) {
 		for _, t := range s.tracks {
 			s.closeSlices(l.number, t, l.end)
 		}
+		s.closeQuiet(l.number, l.end)
 		if lost := s.freeze(l); lost > 0 && !s.lossy {
 			s.lossy = true
 			s.Log.Warn("metrics are lost: the disk did not take them", "step", time.Duration(l.step)*time.Second)
@@ -268,25 +274,38 @@ func (s *Store) tick(now int64) {
 			s.closeSlices(k, t, now-grace*int64(k))
 		}
 	}
+	for k := 1; k < levels; k++ {
+		s.closeQuiet(k, now-grace*int64(k))
+	}
 	for k := range s.levels {
 		if l := &s.levels[k]; l.end > 0 && now > l.end+l.step+2*grace {
 			s.advance(l, now)
 		}
 	}
 	for key, t := range s.tracks {
-		if idle := slices.DeleteFunc(t.series, (*series).idle); len(idle) < len(t.series) {
-			gone := len(t.series) - len(idle)
-			s.series -= gone
-			if s.count[t.Source] -= gone; s.count[t.Source] == 0 {
-				delete(s.count, t.Source)
-			}
-			t.series = idle
-		}
-		if len(t.series) == 0 {
+		if s.forgetIdle(t); len(t.series) == 0 {
 			delete(s.tracks, key)
 		}
 	}
+	if now >= s.rested+quietEvery || now < s.rested {
+		s.rested = now
+		s.packQuiet(now)
+	}
 	s.full = s.full && s.series >= s.MaxSeries/sourceShare
+}
+
+// forgetIdle forgets the series of a track of which nothing is in memory.
+func (s *Store) forgetIdle(t *track) {
+	left := slices.DeleteFunc(t.series, (*series).idle)
+	gone := len(t.series) - len(left)
+	if gone == 0 {
+		return
+	}
+	s.series -= gone
+	if s.count[t.Source] -= gone; s.count[t.Source] == 0 {
+		delete(s.count, t.Source)
+	}
+	t.series = left
 }
 
 // closeSlices adds the samples of a track's slices that end by then to a level.
@@ -317,6 +336,7 @@ func (s *Store) rewind(now int64) {
 			continue
 		}
 		s.Log.Warn("metrics of the future are forgotten: the clock was set back", "until", time.Unix(l.end, 0))
+		s.wakeAll()
 		l.end, l.pending, l.numbers = upTo(now, l.window), nil, 0
 		for _, t := range s.tracks {
 			t.numbers[k] = 0
@@ -375,6 +395,13 @@ func (s *Store) drop(source string) {
 			return false
 		}
 		s.series -= len(t.series)
+		return true
+	})
+	maps.DeleteFunc(s.quiet, func(key string, q quietTrack) bool {
+		if sourceOf(key) != source {
+			return false
+		}
+		s.series -= q.series
 		return true
 	})
 	delete(s.count, source)
