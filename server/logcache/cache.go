@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"log/slog"
+	"maps"
 	"regexp"
 	"slices"
 	"sync"
@@ -101,17 +102,20 @@ func (c *Cache) openDisk(cfg Config) {
 		}
 		d.archive = c.archive
 	}
-	all, err := d.load()
-	if err != nil {
-		cfg.Log.Warn("saved log lines were not read", "err", err)
-	}
-	for _, f := range all {
-		for _, e := range f.lines {
-			_, evicted := c.shelves[logShelf].insert(e)
+	lines := &c.shelves[logShelf]
+	err = d.load(func(all []Envelope) {
+		for _, e := range all {
+			_, evicted := lines.insert(e)
 			for _, source := range evicted {
 				d.evict(source)
 			}
 		}
+		if len(all) > 0 {
+			lines.pack(all[0].SourceID, lines.clock)
+		}
+	})
+	if err != nil {
+		cfg.Log.Warn("saved log lines were not read", "err", err)
 	}
 	c.disk = d
 }
@@ -177,20 +181,60 @@ func (c *Cache) deleteFromShelves(sourceID string) {
 	}
 }
 
-// Tagged is the value of a tag of each source's newest log line that has it.
-func (c *Cache) Tagged(name string) map[string]string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// Tagged is the value of a tag of each source's newest log line that has it, of the sources that wanted chooses.
+func (c *Cache) Tagged(name string, wanted func(sourceID string) bool) map[string]string {
 	all := map[string]string{}
-	for id, r := range c.shelves[logShelf].sources {
-		for _, e := range slices.Backward(r.live()) {
+	for _, id := range c.sourcesOf(logShelf) {
+		if !wanted(id) {
+			continue
+		}
+		c.Newest(id, func(e *Envelope) bool {
 			if value := e.Tags[name]; value != "" {
 				all[id] = value
-				break
 			}
-		}
+			return all[id] == ""
+		})
 	}
 	return all
+}
+
+func (c *Cache) sourcesOf(shelf int) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.shelves[shelf].sources))
+}
+
+// Pack keeps what was written before in less room, most of all of sources of which nothing was written since the last Pack. It is called now and then.
+func (c *Cache) Pack() {
+	for i := range c.shelves {
+		c.packShelf(i, c.packs(i))
+	}
+	c.walks.forgetEnded(time.Now())
+	if c.disk != nil {
+		c.disk.forgetTags()
+	}
+}
+
+// packs notes when a shelf is packed, and returns when it was so the last time, by the shelf's clock.
+func (c *Cache) packs(shelf int) (since uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.shelves[shelf]
+	since, s.packed = s.packed, s.clock
+	return since
+}
+
+// packShelf packs sources one by one: others write meanwhile. Quiet are those of which nothing was written since then, by the shelf's clock.
+func (c *Cache) packShelf(shelf int, since uint64) {
+	for _, id := range c.sourcesOf(shelf) {
+		c.packSource(shelf, id, since)
+	}
+}
+
+func (c *Cache) packSource(shelf int, sourceID string, since uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shelves[shelf].pack(sourceID, since)
 }
 
 // SetArchiveLimits changes the bounds of the archive, if there is one.
@@ -238,21 +282,24 @@ type Query struct {
 	Descending bool           // the newest first; Limit then cuts the oldest
 }
 
-// Newest calls each with the log lines of a source, the newest first, until it returns false. It copies none,
-// and holds the cache's lock meanwhile: each must be quick, and neither change the line nor call the cache.
+// Newest calls each with the log lines of a source, the newest first, until it returns false.
 func (c *Cache) Newest(sourceID string, each func(*Envelope) bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.shelves[logShelf].sources[sourceID]
-	if r == nil {
-		return
-	}
-	live := r.live()
-	for i := range slices.Backward(live) {
-		if !each(&live[i]) {
+	lines := c.view(logShelf, sourceID, time.Time{}, time.Time{})
+	for e := range lines.backward() {
+		if !each(e) {
 			return
 		}
 	}
+}
+
+// view is what a shelf has of a source in [start, end).
+func (c *Cache) view(shelf int, sourceID string, start, end time.Time) (v view) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.shelves[shelf].sources[sourceID]; r != nil {
+		v = r.between(start, end)
+	}
+	return v
 }
 
 // Read returns the envelopes asked for, ordered by time. They are not to be
@@ -281,17 +328,13 @@ func (c *Cache) find(q Query) (found []Envelope) {
 	wanted := func(e *Envelope) bool {
 		return slices.Contains(q.Kinds, e.Kind) && (q.Name == nil || e.named(q.Name))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	from := 0
-	for i := range c.shelves {
-		if !slices.ContainsFunc(q.Kinds, func(k Kind) bool { return k.shelf() == i }) {
-			continue
-		}
-		if r := c.shelves[i].sources[q.SourceID]; r != nil {
+	for _, v := range c.views(q) {
+		some := cut(&v, q, wanted)
+		if len(some) > 0 {
 			from++
-			found = append(found, cut(r.between(q.Start, q.End), q, wanted)...)
 		}
+		found = append(found, some...)
 	}
 	if from > 1 {
 		slices.SortStableFunc(found, func(a, b Envelope) int { return a.Timestamp.Compare(b.Timestamp) })
@@ -299,16 +342,33 @@ func (c *Cache) find(q Query) (found []Envelope) {
 	return found
 }
 
-// cut copies what is wanted of envelopes, the oldest first: at most q's limit of them, from the end that q begins at.
-func cut(all []Envelope, q Query, wanted func(*Envelope) bool) (found []Envelope) {
-	for i := range all {
-		if q.Descending {
-			i = len(all) - 1 - i
+// views are what the shelves have that q asks of, as of one moment.
+func (c *Cache) views(q Query) (all []view) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.shelves {
+		if r := c.shelves[i].sources[q.SourceID]; r != nil && slices.ContainsFunc(q.Kinds, func(k Kind) bool { return k.shelf() == i }) {
+			all = append(all, r.between(q.Start, q.End))
 		}
-		if !wanted(&all[i]) {
-			continue
+	}
+	return all
+}
+
+// cut copies what is wanted of a view, the oldest first: at most q's limit of it, from the end that q begins at.
+func cut(v *view, q Query, wanted func(*Envelope) bool) (found []Envelope) {
+	for part := range v.parts(q.Descending) {
+		for i := range part {
+			if q.Descending {
+				i = len(part) - 1 - i
+			}
+			if !wanted(&part[i]) {
+				continue
+			}
+			if found = append(found, part[i]); len(found) == q.Limit {
+				break
+			}
 		}
-		if found = append(found, all[i]); len(found) == q.Limit {
+		if q.Limit > 0 && len(found) == q.Limit {
 			break
 		}
 	}
@@ -339,14 +399,13 @@ func (c *Cache) Meta() map[string]Meta {
 
 // with is m and what r has; the zero Meta has nothing.
 func (m Meta) with(r *ring) Meta {
-	live := r.live()
-	oldest, newest := live[0].Timestamp, live[len(live)-1].Timestamp
+	oldest, newest := r.span()
 	if m.Count == 0 || oldest.Before(m.Oldest) {
 		m.Oldest = oldest
 	}
 	if newest.After(m.Newest) {
 		m.Newest = newest
 	}
-	m.Count, m.Expired = m.Count+int64(len(live)), m.Expired+r.expired
+	m.Count, m.Expired = m.Count+int64(r.count), m.Expired+r.expired
 	return m
 }

@@ -166,7 +166,7 @@ func TestSaveLoad(t *testing.T) {
 	}
 	again := New(Config{})
 	again.Load(path, slog.New(slog.DiscardHandler))
-	if diff := cmp.Diff(c.all(), again.all()); diff != "" {
+	if diff := cmp.Diff(everything(c), everything(again)); diff != "" {
 		t.Errorf("after a restart (-want +got):\n%s", diff)
 	}
 	data, err := os.ReadFile(path)
@@ -194,17 +194,14 @@ func TestSaveLoad(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	var b strings.Builder
-	if err := encode(&b, []Envelope{line("a", 1, "one")}); err != nil {
+	if err := encode(&b, []view{{source: "a", newest: []Envelope{line("a", 1, "one")}}}, 1); err != nil {
 		f.Fatal(err)
 	}
 	f.Add([]byte(b.String()))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		all, err := decode(strings.NewReader(string(data)))
 		if err == nil {
-			c := New(Config{})
-			for _, e := range all {
-				c.Append(e)
-			}
+			New(Config{}).appendAll(all)
 		}
 	})
 }

@@ -64,7 +64,6 @@ const (
 // track is what is known of a source's segments.
 type track struct {
 	source string
-	path   string // without the suffix
 
 	mu      sync.Mutex
 	pending []byte                // records to be written
@@ -109,13 +108,16 @@ func fileName(source string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// path is that of a source's segments, without the suffix.
+func (d *disk) path(source string) string { return filepath.Join(d.dir, fileName(source)) }
+
 // track returns a source's track, locked.
 func (d *disk) track(source string) *track {
 	for {
 		d.mu.Lock()
 		t := d.tracks[source]
 		if t == nil {
-			t = &track{source: source, path: filepath.Join(d.dir, fileName(source)), rotate: -1, numbers: map[tagsDigest]uint64{}}
+			t = &track{source: source, rotate: -1}
 			d.tracks[source] = t
 		}
 		d.mu.Unlock()
@@ -167,6 +169,9 @@ func (t *track) encode(e *Envelope, maxLines int, maxBytes int64) {
 	digest := digestOf(tags)
 	number, ok := t.numbers[digest]
 	if !ok {
+		if t.numbers == nil {
+			t.numbers = map[tagsDigest]uint64{}
+		}
 		number = uint64(len(t.numbers))
 		t.numbers[digest] = number
 		t.pending = record.Append(t.pending, tagsRecord, func(b []byte) []byte {
@@ -218,8 +223,8 @@ func (d *disk) archiveUnlocked(t *track) {
 	t.evicted = false
 	t.mu.Unlock()
 	defer t.mu.Lock()
-	d.keep(t.path + olderSuffix)
-	d.keep(t.path + newerSuffix)
+	d.keep(d.path(t.source) + olderSuffix)
+	d.keep(d.path(t.source) + newerSuffix)
 }
 
 // keep moves a segment to the archive.
@@ -259,7 +264,7 @@ func (d *disk) store(t *track, now, next []byte, reset, rotates bool) error {
 	if reset {
 		d.close(t)
 		t.written = 0
-		if err := errors.Join(remove(t.path+newerSuffix), remove(t.path+olderSuffix)); err != nil {
+		if err := errors.Join(remove(d.path(t.source)+newerSuffix), remove(d.path(t.source)+olderSuffix)); err != nil {
 			return err
 		}
 	}
@@ -267,8 +272,8 @@ func (d *disk) store(t *track, now, next []byte, reset, rotates bool) error {
 		return err
 	}
 	d.close(t)
-	d.keep(t.path + olderSuffix)
-	if err := os.Rename(t.path+newerSuffix, t.path+olderSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	d.keep(d.path(t.source) + olderSuffix)
+	if err := os.Rename(d.path(t.source)+newerSuffix, d.path(t.source)+olderSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	t.written = 0
@@ -287,7 +292,7 @@ func (d *disk) append(t *track, records []byte) error {
 		if n > 0 && t.file.Truncate(t.written) != nil { // what follows could not be read
 			d.close(t)
 			t.written = 0
-			err = errors.Join(err, remove(t.path+newerSuffix))
+			err = errors.Join(err, remove(d.path(t.source)+newerSuffix))
 		}
 		return err
 	}
@@ -315,7 +320,7 @@ func (d *disk) ensureOpen(t *track) error {
 	if t.file != nil {
 		return nil
 	}
-	f, err := os.OpenFile(t.path+newerSuffix, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(d.path(t.source)+newerSuffix, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -337,6 +342,19 @@ func (d *disk) closeIdle(but *track) {
 		if t != but && d.closed(t) {
 			return
 		}
+	}
+}
+
+// forgetTags forgets which tags the segments of sources have that nobody has written to for a while: the next line brings its own again.
+func (d *disk) forgetTags() {
+	d.mu.Lock()
+	tracks := slices.Collect(maps.Values(d.tracks))
+	tracks = slices.DeleteFunc(tracks, func(t *track) bool { return t.used > 0 })
+	d.mu.Unlock()
+	for _, t := range tracks {
+		t.mu.Lock()
+		t.numbers = nil
+		t.mu.Unlock()
 	}
 }
 
@@ -432,74 +450,81 @@ func remove(path string) error {
 	return nil
 }
 
-// found is a source's segments as an earlier daemon left them.
-type found struct {
-	source string
-	lines  []Envelope
-	newest time.Time // when the file was written
+// saved is a source's segments as an earlier daemon left them.
+type saved struct {
+	name  string                 // of the files, without their suffixes
+	files map[string]os.FileInfo // by suffix
 }
 
-// load reads all segments, the source written last at the end, and goes on behind
-// what is whole of them. Files that are not ours, or of which nothing can be
+// written is when the source was written.
+func (s *saved) written() time.Time {
+	if f := s.files[newerSuffix]; f != nil {
+		return f.ModTime()
+	}
+	return s.files[olderSuffix].ModTime()
+}
+
+// load calls each with the lines of all sources, the source written last at the end, and goes on behind
+// what is whole of their segments. Files that are not ours, or of which nothing can be
 // read, are removed.
-func (d *disk) load() ([]found, error) {
+func (d *disk) load(each func(lines []Envelope)) error {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	bySource, shared := map[string]*found{}, newSharer()
-	for _, suffix := range []string{olderSuffix, newerSuffix} {
-		for _, entry := range entries {
-			if strings.HasSuffix(entry.Name(), suffix) {
-				d.loadFile(entry, suffix, shared, bySource)
-			}
+	byName := map[string]*saved{}
+	for _, entry := range entries {
+		suffix := filepath.Ext(entry.Name())
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() || suffix != olderSuffix && suffix != newerSuffix {
+			continue
 		}
+		name := strings.TrimSuffix(entry.Name(), suffix)
+		if byName[name] == nil {
+			byName[name] = &saved{name: name, files: map[string]os.FileInfo{}}
+		}
+		byName[name].files[suffix] = info
 	}
-	var all []found
-	for _, f := range bySource {
-		all = append(all, *f)
+	for _, s := range slices.SortedFunc(maps.Values(byName), func(a, b *saved) int {
+		return cmp.Or(a.written().Compare(b.written()), cmp.Compare(a.name, b.name))
+	}) {
+		each(slices.Concat(d.loadFile(s, olderSuffix), d.loadFile(s, newerSuffix)))
 	}
-	slices.SortFunc(all, func(a, b found) int {
-		return cmp.Or(a.newest.Compare(b.newest), cmp.Compare(a.source, b.source))
-	})
-	return all, nil
+	return nil
 }
 
-func (d *disk) loadFile(entry os.DirEntry, suffix string, shared *sharer, all map[string]*found) {
-	path := filepath.Join(d.dir, entry.Name())
-	info, err := entry.Info()
-	if err != nil || !info.Mode().IsRegular() {
-		return
+// loadFile returns the lines of a segment, of which there may be none.
+func (d *disk) loadFile(saved *saved, suffix string) []Envelope {
+	info := saved.files[suffix]
+	if info == nil {
+		return nil
 	}
+	path := filepath.Join(d.dir, saved.name+suffix)
 	if info.Size() > 4*d.maxBytes {
 		d.log.Warn("saved log lines were left out: the file is too large", "file", path)
 		_ = os.Remove(path) // or it is left out the next time
-		return
+		return nil
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		d.log.Warn("saved log lines were not read", "err", err)
-		return
+		return nil
 	}
 	s := parseSegment(b)
-	if s.source == "" || fileName(s.source)+suffix != entry.Name() {
+	if s.source == "" || fileName(s.source) != saved.name {
 		d.log.Warn("saved log lines were left out: the file is damaged", "file", path)
 		_ = os.Remove(path) // or it is left out the next time
-		return
+		return nil
 	}
-	f := all[s.source]
-	if f == nil {
-		f = &found{source: s.source}
-		all[s.source] = f
+	if suffix == newerSuffix {
+		d.resume(path, &s, len(b))
 	}
-	for i := range s.lines {
-		shared.share(&s.lines[i])
-	}
-	f.lines, f.newest = append(f.lines, s.lines...), info.ModTime()
-	if suffix != newerSuffix {
-		return
-	}
-	if s.bytes < len(b) {
+	return s.lines
+}
+
+// resume goes on behind what is whole of a newer segment of so many bytes.
+func (d *disk) resume(path string, s *segment, size int) {
+	if s.bytes < size {
 		if err := os.Truncate(path, int64(s.bytes)); err != nil {
 			d.log.Warn("the damaged end of saved log lines was not cut off", "err", err)
 		}

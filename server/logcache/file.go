@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,8 @@ func (c *Cache) Save(path string) error {
 	}
 	defer os.Remove(f.Name()) // gone already when all went well
 	w := bufio.NewWriter(f)
-	err = encode(w, c.all())
+	views, count := c.all()
+	err = encode(w, views, count)
 	err = errors.Join(err, w.Flush(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
@@ -47,10 +49,9 @@ func (c *Cache) Save(path string) error {
 }
 
 // all is every envelope; of each shelf, the source written last is at the end.
-func (c *Cache) all() []Envelope {
+func (c *Cache) all() (views []view, count int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var all []Envelope
 	for i := range c.shelves {
 		if i == logShelf && c.disk != nil {
 			continue
@@ -58,22 +59,27 @@ func (c *Cache) all() []Envelope {
 		rings := slices.Collect(maps.Values(c.shelves[i].sources))
 		slices.SortFunc(rings, func(a, b *ring) int { return cmp.Compare(a.touched, b.touched) })
 		for _, r := range rings {
-			all = append(all, r.live()...)
+			views = append(views, r.all())
+			count += r.count
 		}
 	}
-	return all
+	return views, count
 }
 
-func encode(w io.Writer, all []Envelope) error {
+func encode(w io.Writer, views []view, count int) error {
 	enc := gob.NewEncoder(w)
 	header := currentHeader
-	header.Count = len(all)
+	header.Count = count
 	if err := enc.Encode(header); err != nil {
 		return err
 	}
-	for i := range all {
-		if err := enc.Encode(&all[i]); err != nil {
-			return err
+	for i := range views {
+		for part := range views[i].parts(false) {
+			for j := range part {
+				if err := enc.Encode(&part[j]); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
@@ -98,16 +104,27 @@ func (c *Cache) Load(path string, log *slog.Logger) {
 		log.Warn("saved log lines were left out: the file is damaged or of another version", "err", err)
 		return
 	}
-	lines := false
-	for _, e := range all {
-		c.Append(e)
-		lines = lines || e.Kind == Log
-	}
-	if lines && c.disk != nil { // an older daemon's: they are on the disk now, and must not come twice
+	if lines := c.appendAll(all); lines && c.disk != nil { // an older daemon's: they are on the disk now, and must not come twice
 		if err := c.Save(path); err != nil {
 			log.Warn("saved log lines may come twice after a kill", "err", err)
 		}
 	}
+}
+
+// appendAll appends what was saved, and reports whether log lines were among it. Nothing was written to it since, so it is packed.
+func (c *Cache) appendAll(all []view) (lines bool) {
+	for i := range all {
+		for part := range all[i].parts(false) {
+			for _, e := range part {
+				c.Append(e)
+				lines = lines || e.Kind == Log
+			}
+		}
+	}
+	for i := range c.shelves {
+		c.packShelf(i, math.MaxUint64)
+	}
+	return lines
 }
 
 func (c *Cache) maxBytes() (sum int64) {
@@ -117,7 +134,8 @@ func (c *Cache) maxBytes() (sum int64) {
 	return sum
 }
 
-func decode(r io.Reader) ([]Envelope, error) {
+// decode returns what encode wrote, packed: unpacked it may take more than the daemon does otherwise.
+func decode(r io.Reader) (all []view, err error) {
 	dec := gob.NewDecoder(r)
 	var header fileHeader
 	if err := dec.Decode(&header); err != nil {
@@ -126,8 +144,8 @@ func decode(r io.Reader) ([]Envelope, error) {
 	if header.Format != currentHeader.Format || header.Version < 1 || header.Version > currentHeader.Version {
 		return nil, fmt.Errorf("got format %q version %d", header.Format, header.Version)
 	}
-	var all []Envelope
-	shared := newSharer()
+	var some []Envelope // of one source
+	var bytes int64
 	for range header.Count {
 		var e Envelope
 		if err := dec.Decode(&e); err != nil {
@@ -136,8 +154,21 @@ func decode(r io.Reader) ([]Envelope, error) {
 		if e.SourceID == "" || !slices.Contains(kinds, e.Kind) {
 			return nil, errors.New("got an envelope without a source or of no kind")
 		}
-		shared.share(&e)
-		all = append(all, e)
+		if len(some) > 0 && (some[0].SourceID != e.SourceID || bytes > chunkBytes) {
+			all, some, bytes = append(all, viewOf(some)), nil, 0
+		}
+		some, bytes = append(some, e), bytes+e.bytes()
+	}
+	if len(some) > 0 {
+		all = append(all, viewOf(some))
 	}
 	return all, nil
+}
+
+// viewOf is a view of envelopes of one source.
+func viewOf(all []Envelope) view {
+	if !fit(all) {
+		return view{source: all[0].SourceID, newest: all}
+	}
+	return view{source: all[0].SourceID, chunks: []chunk{pack(all)}}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -61,7 +60,7 @@ func (c *Cache) search(ctx context.Context, q Search) (found []Envelope, next ti
 		s.add(c.Read(Query{SourceID: q.SourceID, Start: q.Start, End: q.End}))
 		return s.result(false)
 	}
-	path := filepath.Join(c.disk.dir, fileName(q.SourceID))
+	path := c.disk.path(q.SourceID)
 	for _, suffix := range []string{newerSuffix, olderSuffix} {
 		b, err := os.ReadFile(path + suffix)
 		if err == nil {

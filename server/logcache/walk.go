@@ -123,17 +123,8 @@ func (c *Cache) maySoonStage(sourceID string, w *walk, now time.Time) bool {
 // lastStaging is the time of the newest staging line of a source; zero if it is older than
 // walkKept.
 func (c *Cache) lastStaging(sourceID string) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.shelves[logShelf].sources[sourceID]
-	if r == nil {
-		return time.Time{}
-	}
-	oldest := time.Now().Add(-walkKept)
-	for _, e := range slices.Backward(r.live()) {
-		if e.Timestamp.Before(oldest) {
-			break
-		}
+	lines := c.view(logShelf, sourceID, time.Now().Add(-walkKept), time.Time{})
+	for e := range lines.backward() {
 		if e.staging() {
 			return e.Timestamp
 		}
@@ -285,7 +276,14 @@ func (w *walks) appended(e *Envelope) {
 	}
 }
 
-// forget drops the walks that ended a while ago.
+// forgetEnded is forget without mu.
+func (w *walks) forgetEnded(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forget(now)
+}
+
+// forget drops the walks that ended a while ago. The caller holds mu.
 func (w *walks) forget(now time.Time) {
 	for id, s := range w.of {
 		s.all = slices.DeleteFunc(s.all, func(o *walk) bool { return now.Sub(o.read) > walkKept })

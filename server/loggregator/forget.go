@@ -15,12 +15,13 @@ import (
 const forgetInterval = time.Minute
 
 // Forget deletes what the log cache has of apps and service instances that are gone, until ctx
-// ends. Sources that never were such, like LRPs of the BBS, are pushed out by others alone.
+// ends. Sources that never were such, like LRPs of the BBS, are pushed out by others alone. What stays is packed.
 func (s *Stream) Forget(ctx context.Context) error {
 	ticker := time.NewTicker(forgetInterval)
 	defer ticker.Stop()
 	known := map[string]bool{} // apps and service instances, with those that are gone
 	for {
+		s.Cache.Pack()
 		if err := s.forgetDeleted(ctx, known); err != nil && ctx.Err() == nil {
 			s.Log.Warn("log lines of deleted apps and service instances were not looked for", "err", err)
 		}
@@ -55,8 +56,9 @@ func (s *Stream) forgetUnscrubbed() {
 }
 
 func (s *Stream) forgetDeleted(ctx context.Context, known map[string]bool) error {
+	unknown := func(source string) bool { return !known[source] }
 	for _, tag := range []string{tagApp, databroker.TagInstance} {
-		for source, owner := range s.Cache.Tagged(tag) {
+		for source, owner := range s.Cache.Tagged(tag, unknown) {
 			if source == owner {
 				known[source] = true
 			}
