@@ -87,13 +87,42 @@ func (l *Loop) Set(ctx context.Context) error {
 
 // Run lets apps sleep until ctx ends. Those that sleep then sleep on.
 func (l *Loop) Run(ctx context.Context) error {
-	return store.Derive(ctx, l.Store, store.Derivation[world]{Name: "sleep", Read: l.read, Use: l.use, Wake: l.kick, Log: l.Log})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	fault.Go("sleep", func() { l.watchFrozen(ctx) })
+	return store.Derive(ctx, l.Store, store.Derivation[world]{Name: "sleep", Read: l.read, Use: l.use, Tick: whileNone, Wake: l.kick, Log: l.Log})
 }
 
 func (l *Loop) read(tx *store.Tx) (world, error) { return load(tx, l.Defaults) }
 
-// minPause keeps many apps with requests from being looked at one by one.
-const minPause = time.Second
+const (
+	// minPause keeps many apps with requests from being looked at one by one.
+	minPause = time.Second
+	// whileFrozen is how long it goes unnoticed that an instance is frozen or thawed by others.
+	whileFrozen = 30 * time.Second
+	// whileNone is how long apps are left alone while no row changes, no time passes that was waited for, and none is frozen: to
+	// read a thousand takes 14 MB.
+	whileNone = 5 * time.Minute
+)
+
+// watchFrozen lets the loop look at all apps while any instance is frozen.
+func (l *Loop) watchFrozen(ctx context.Context) {
+	ticker := time.NewTicker(whileFrozen)
+	defer ticker.Stop()
+	was := false
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		is := len(l.frozen()) > 0
+		if is || was {
+			l.look()
+		}
+		was = is
+	}
+}
 
 // use acts on all apps.
 func (l *Loop) use(ctx context.Context, w world) (next time.Time, err error) {
