@@ -113,6 +113,9 @@ func (t *Table[T]) All(tx *Tx) ([]*T, error) {
 	return t.Matching(tx, Query{})
 }
 
+// GUIDs are those of all rows, also of damaged ones.
+func (t *Table[T]) GUIDs(tx *Tx) ([]string, error) { return tx.texts("SELECT guid FROM " + t.name) }
+
 // Matching returns the rows of a query. Unlike List it does not count those of other pages.
 func (t *Table[T]) Matching(tx *Tx, q Query) ([]*T, error) {
 	rows, _, err := t.list(tx, q, false)

@@ -66,16 +66,13 @@ func (s *Stream) forgetDeleted(ctx context.Context, known map[string]bool) error
 	}
 	there := map[string]bool{}
 	err := s.Store.Read(ctx, func(tx *store.Tx) error {
-		apps, err := store.Apps.All(tx)
+		apps, err := store.Apps.GUIDs(tx)
 		if err != nil {
 			return err
 		}
-		for _, a := range slices.Concat(apps, store.Apps.Damaged(tx)) {
-			there[a.GUID], known[a.GUID] = true, true
-		}
-		instances, err := store.DataInstances.All(tx)
-		for _, i := range slices.Concat(instances, store.DataInstances.Damaged(tx)) {
-			there[i.GUID], known[i.GUID] = true, true
+		instances, err := store.DataInstances.GUIDs(tx)
+		for _, guid := range slices.Concat(apps, instances) {
+			there[guid], known[guid] = true, true
 		}
 		return err
 	})
