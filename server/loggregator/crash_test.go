@@ -24,7 +24,7 @@ func TestWhyCrashed(t *testing.T) {
 	for range 3 * lastLines {
 		say(2, "APP/PROC/WEB", "GET /"+strings.Repeat("x", 2*longestLine))
 	}
-	why := s.WhyCrashed(&cf.Process{AppGUID: "app-1", Type: "web"})
+	why := s.WhyCrashed(&cf.Process{AppGUID: "app-1", Type: "web", Instances: 4})
 	for index, want := range []string{
 		"Exited with status 1. Its last output: cannot reach the database",
 		"Exited with status 1. The command conf is missing",
