@@ -31,7 +31,14 @@ func NewLoopDisk(t testing.TB, size int64) *LoopDisk {
 		t.Fatal(err)
 	}
 	MustRun(t, "mount", "-o", "loop", l.Image, l.Mount)
-	t.Cleanup(func() { MustRun(t, "umount", l.Mount) })
+	t.Cleanup(func() {
+		Eventually(t, 20*time.Second, func() string { // what was killed on it ends a moment later
+			if out, err := exec.Command("umount", l.Mount).CombinedOutput(); err != nil {
+				return string(out)
+			}
+			return ""
+		})
+	})
 	if err := os.Chmod(l.Mount, 0o711); err != nil {
 		t.Fatal(err)
 	}
