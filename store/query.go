@@ -3,11 +3,11 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 	"time"
 
-	"cupola/runtime/pattern"
 	"cupola/store/cf"
 )
 
@@ -149,7 +149,7 @@ func (c *condition) time(table string, r TimeRange) {
 	c.add("("+strings.Join(either, " OR ")+")", args...)
 }
 
-var scopeName = pattern.Lazy(`:[a-z_]+`)
+var scopeName = regexp.MustCompile(`:[a-z_]+`)
 
 // visible limits rows to a scope. ":orgs" and the like in the table's expression
 // stand for the scope's lists.
@@ -158,7 +158,7 @@ func (c *condition) visible(expr string, s *Scope) {
 		return
 	}
 	var args []any
-	c.add(scopeName().ReplaceAllStringFunc(expr, func(name string) string {
+	c.add(scopeName.ReplaceAllStringFunc(expr, func(name string) string {
 		args = append(args, list(s.list(name)))
 		return "(SELECT value FROM json_each(?))"
 	}))
