@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"cupola/test/e2e"
@@ -173,22 +174,33 @@ func needBrowser(t *testing.T) string {
 			t.Skipf("needs %s: run .ci/deps test", program)
 		}
 	}
-	cache, err := os.UserCacheDir()
+	dir, err := installed()
 	if err != nil {
 		t.Fatal(err)
+	}
+	return dir
+}
+
+// installed is install, once for all tests that begin at the same time.
+var installed = sync.OnceValues(install)
+
+func install() (dir string, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
 	}
 	lock, err := os.ReadFile("package-lock.json")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	dir := filepath.Join(cache, "cupola", "console-tests")
+	dir = filepath.Join(cache, "cupola", "console-tests")
 	if old, err := os.ReadFile(filepath.Join(dir, "package-lock.json")); err == nil && string(old) == string(lock) {
 		if _, err := os.Stat(filepath.Join(dir, "node_modules", "playwright-core")); err == nil {
-			return dir
+			return dir, nil
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		text, err := os.ReadFile(name)
@@ -196,16 +208,16 @@ func needBrowser(t *testing.T) string {
 			err = os.WriteFile(filepath.Join(dir, name), text, 0o644)
 		}
 		if err != nil {
-			t.Fatal(err)
+			return "", err
 		}
 	}
-	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	install.Dir = dir
-	if out, err := install.CombinedOutput(); err != nil {
+	npm := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	npm.Dir = dir
+	if out, err := npm.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
-		t.Fatalf("npm ci: %v\n%s", err, out)
+		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
 	}
-	return dir
+	return dir, nil
 }
 
 // message is what the browser's side says: how a test ended, or what it asks for.
