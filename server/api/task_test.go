@@ -51,8 +51,8 @@ func TestTasks(t *testing.T) {
 	})
 }
 
-// TestTheTemplateOfATask: whoever may not see a process's command does not get it by a task
-// of an own app either.
+// TestTheTemplateOfATask has a user name, as the template of a task, a process whose command
+// the user may not see: the task must not show it.
 func TestTheTemplateOfATask(t *testing.T) {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) error {

@@ -109,7 +109,7 @@ func (in ProcessIn) command() string {
 }
 
 // ports are the ports of the process, first the one that PORT names and the health check
-// asks: one of its own, unless all its routes name others (CC: UpdateRouteDestinations,
+// asks: the default one, or the image's, unless every route names a port (CC: UpdateRouteDestinations,
 // ProcessModel#open_ports).
 func (in ProcessIn) ports() []uint16 {
 	named := slices.Compact(slices.Sorted(slices.Values(in.Ports)))

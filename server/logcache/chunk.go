@@ -27,7 +27,7 @@ type chunk struct {
 //	form    its number, or 0 and the form, unless formFlag says that it is that of the envelope before
 //	time    nanoseconds since that of the envelope before, uvarint
 //	began   nanoseconds before time, varint, if beganFlag is set
-//	values  of its metrics: of each what its bits differ from the value before of its form, reversed, uvarint
+//	values  of its metrics: each is the XOR of its bits and those of the form's last value, bytes reversed, uvarint
 //	payload its length and bytes, if payloadFlag is set
 //
 // A form is an instance ID, 0 for no tags or 1 and their number, and their names and values, and the number of metrics, and their names and units.

@@ -12,12 +12,12 @@ import (
 // quietTrack is a track of which nothing was measured for a while, in a tenth of the room. It is woken by the next sample.
 //
 // Its data are, of each series, the kind and the name, and of each level that has the kind the time of the newest sample, the samples,
-// and the slice: the number of its samples, and if there are any the other fields.
+// and the slice: the number of its samples and, unless that is 0, its other fields.
 type quietTrack struct {
 	data   []byte
 	series int
 	levels [levels]bool // that have samples of it in memory
-	due    int64        // when the first of its slices is over; 0: it has none
+	due    int64        // when the first of its slices ends; 0 without a slice
 }
 
 const (
