@@ -102,5 +102,5 @@ func (s *Store) openHooked(dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(keeper{hooked{c, s}, keptWrites}), nil
+	return sql.OpenDB(keeper{hooked{c, s}, keptWrites, func() bool { return s.competing() && s.writers.Waiting() == 0 }}), nil
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"runtime"
+	"time"
 
 	"cupola/runtime/fault"
 )
@@ -26,10 +28,17 @@ type driverConn interface {
 	driver.Validator
 }
 
+// maxRun is how long a transaction computes before it lets other goroutines run,
+// while several users compete. Go takes the processor from a goroutine only after
+// 10 ms: the transactions of a user who keeps the processors busy would each delay
+// another's short request.
+const maxRun = 500 * time.Microsecond
+
 // keeper opens connections that keep their statements.
 type keeper struct {
 	driver.Connector
-	most int // statements of a connection
+	most   int         // statements of a connection
+	pauses func() bool // whether its transactions let others run
 }
 
 func (k keeper) Connect(ctx context.Context) (driver.Conn, error) {
@@ -37,7 +46,7 @@ func (k keeper) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{driverConn: c.(driverConn), idle: map[string]*statement{}, most: k.most}, nil
+	return &conn{driverConn: c.(driverConn), idle: map[string]*statement{}, most: k.most, pauses: k.pauses}, nil
 }
 
 // conn is a connection that keeps what it has prepared: to compile a statement,
@@ -53,6 +62,8 @@ type conn struct {
 	idle   map[string]*statement // by text
 	most   int
 	uses   int64
+	pauses func() bool
+	ran    time.Time // since when it has let nothing else run
 }
 
 type statement struct {
@@ -113,8 +124,23 @@ func (c *conn) ExecContext(ctx context.Context, text string, args []driver.Named
 	return r, err
 }
 
+// ResetSession implements driver.SessionResetter: a transaction begins.
+func (c *conn) ResetSession(ctx context.Context) error {
+	c.ran = time.Now()
+	return c.driverConn.ResetSession(ctx)
+}
+
+// pause lets other goroutines run, after maxRun.
+func (c *conn) pause() {
+	if time.Since(c.ran) > maxRun && c.pauses() {
+		runtime.Gosched()
+		c.ran = time.Now()
+	}
+}
+
 // guard makes a panic of f an error, after which the connection is not used again.
 func (c *conn) guard(f func() error) error {
+	c.pause()
 	err := fault.Guard("database", f)
 	if _, panicked := errors.AsType[*fault.Panic](err); panicked {
 		c.broken = true

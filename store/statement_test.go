@@ -8,7 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // keptBy calls f with a connection of the store's writer.
@@ -137,5 +140,30 @@ func TestNoLimitIsAParameter(t *testing.T) {
 		if found := parameter.Find(text); found != nil {
 			t.Errorf("%s has %q; want a number there", file, found)
 		}
+	}
+}
+
+// While users compete, a transaction lets others run.
+func TestTransactionsPause(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s := openTest(t)
+	var competing, ran atomic.Bool
+	s.PauseWhile(competing.Load)
+	for _, compete := range []bool{false, true} {
+		competing.Store(compete)
+		keptBy(t, s, func(_ *sql.Conn, kept *conn) {
+			kept.ran = time.Time{}
+			ran.Store(false)
+			go ran.Store(true)
+			_ = kept.guard(func() error {
+				if !ran.Load() && compete {
+					t.Error("nothing else ran")
+				}
+				return nil
+			})
+			if paused := !kept.ran.IsZero(); paused != compete {
+				t.Errorf("competing %t: paused %t", compete, paused)
+			}
+		})
 	}
 }

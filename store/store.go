@@ -54,6 +54,7 @@ type Store struct {
 
 	statements atomic.Int64
 	held       atomic.Pointer[func(Held)]
+	compete    atomic.Pointer[func() bool]
 	long       atomic.Int64 // writes
 	damaged    *damagedRows
 }
@@ -67,6 +68,15 @@ type Held struct {
 // OnWrite calls f after the function of each Write: tests see by it that
 // none takes long.
 func (s *Store) OnWrite(f func(Held)) { s.held.Store(&f) }
+
+// PauseWhile has transactions let other goroutines run now and then while competing
+// reports that several users do: a write for which another waits goes on instead.
+func (s *Store) PauseWhile(competing func() bool) { s.compete.Store(&competing) }
+
+func (s *Store) competing() bool {
+	f := s.compete.Load()
+	return f != nil && (*f)()
+}
 
 // Open opens the database below c.Dir, makes it when there is none and brings
 // its schema up to date. A file of a newer cupola is refused.
@@ -119,7 +129,7 @@ func (s *Store) openPools() error {
 		writer.Close()
 		return err
 	}
-	s.reader = sql.OpenDB(keeper{c, keptReads})
+	s.reader = sql.OpenDB(keeper{c, keptReads, s.competing})
 	s.reader.SetMaxOpenConns(maxReaders())
 	s.reader.SetMaxIdleConns(maxReaders()) // each new connection reads the schema
 	err = s.openPageLog(file)

@@ -34,9 +34,9 @@ type Queue struct {
 
 // Times of a paced queue.
 const (
-	present = time.Second            // a user is one of several for as long after asking
-	credit  = 100 * time.Millisecond // of debt, with which a user need not rest
-	maxRest = 100 * time.Millisecond // after a slot
+	presence = time.Second            // a user is one of several for as long after asking
+	credit   = 100 * time.Millisecond // of debt, with which a user need not rest
+	maxRest  = 100 * time.Millisecond // after a slot
 	// lightRest is how many times as long a heavy user rests while a light one is
 	// present.
 	lightRest = 3
@@ -128,6 +128,19 @@ func (q *Queue) Waiting() int {
 	return len(q.waiting)
 }
 
+// Competing reports whether several users asked a paced queue of late.
+func (q *Queue) Competing() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now, present := time.Now(), 0
+	for _, at := range q.asked {
+		if now.Sub(at) <= presence {
+			present++
+		}
+	}
+	return present > 1
+}
+
 // Release gives the slot back, unless it was given back or passed on before.
 func (s *Slot) Release() {
 	s.queue.mu.Lock()
@@ -151,7 +164,7 @@ func (s *Slot) pause() {
 	}
 	now := time.Now()
 	for user, at := range q.asked {
-		if now.Sub(at) > present {
+		if now.Sub(at) > presence {
 			delete(q.asked, user)
 			delete(q.debts, user)
 		}

@@ -230,10 +230,16 @@ func TestAPacedQueue(t *testing.T) {
 			if turns, most := g.during(500 * time.Millisecond); most != 1 || turns < 11 || turns > 14 {
 				t.Errorf("beside another: got %d turns in half a second, up to %d at once; want some 12, one at a time", turns, most)
 			}
+			if !queue.Competing() {
+				t.Error("beside another: they do not compete")
+			}
 		}
-		time.Sleep(present + lightRest*maxRest)
+		time.Sleep(presence + lightRest*maxRest)
 		if turns, _ := g.during(time.Second); turns < 190 {
 			t.Errorf("alone again: got %d turns; want some 200", turns)
+		}
+		if queue.Competing() {
+			t.Error("alone again: it competes")
 		}
 		cancel()
 		time.Sleep(lightRest * maxRest)

@@ -131,6 +131,7 @@ type Server struct {
 func New(ctx context.Context, c Config) *Server {
 	s := &Server{Config: c, mux: http.NewServeMux(), stop: ctx, uploads: fairqueue.New(maxUploads, maxUserUploads),
 		turns: fairqueue.NewPaced(maxTurns, maxTurns), reads: newReads()}
+	c.Store.PauseWhile(s.turns.Competing)
 	s.Jobs = jobs.New(jobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Show: jobError,
 		Turn: func(ctx context.Context, user string) (func(), error) { return s.enter(ctx, user, true) }})
 	s.Cron = cronjobs.NewLoop(cronjobs.Config{Store: c.Store, Log: c.Log, Platform: &s.Platform, Call: c.Call})
