@@ -16,14 +16,17 @@ import (
 // programs, end first. The unit of 'cupola install' sets a lower one.
 const oomScore = -500
 
-// ProtectMemory sets the daemon's own limits: when the collector works harder,
-// and its place among those that the kernel ends for memory. What is not
+// ProtectMemory sets the daemon's own limits: when the collector runs, and its
+// place among those that the kernel ends for memory. What is not
 // permitted stays as it is.
 func ProtectMemory(log *slog.Logger) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		if limit := memoryLimit("/"); limit > 0 {
 			debug.SetMemoryLimit(limit)
 		}
+	}
+	if os.Getenv("GOGC") == "" {
+		(&collector{percent: 100}).adjust()
 	}
 	const file = "/proc/self/oom_score_adj"
 	have, err := os.ReadFile(file)
