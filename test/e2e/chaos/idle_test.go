@@ -91,7 +91,7 @@ func startAttacker(t *testing.T, d *e2e.Daemon) (turn func(string), end func()) 
 		t.Fatal(err)
 	}
 	cmd := exec.Command("chrt", "--idle", "0", self, "-test.run", "^TestAttack$", "-test.v")
-	cmd.Env = append(os.Environ(), attackEnv+"="+d.Addr)
+	cmd.Env = append(os.Environ(), attackEnv+"="+d.Addr, "GOMAXPROCS=1")
 	var out bytes.Buffer
 	cmd.Stderr = &out
 	in, err := cmd.StdinPipe()
@@ -156,7 +156,7 @@ func TestAttack(t *testing.T) {
 func spin() (stop func()) {
 	var ended atomic.Bool
 	var all sync.WaitGroup
-	for range runtime.NumCPU() {
+	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for !ended.Load() {
 			}
