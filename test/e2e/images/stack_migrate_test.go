@@ -67,7 +67,7 @@ func TestStackMigrate(t *testing.T) {
 	}
 	sent, failures := stop()
 	t.Logf("%d requests\n%s", sent, out)
-	if len(failures) > 0 || sent < 100 {
+	if len(failures) > 0 || sent < int64(2*len(apps)) {
 		t.Errorf("%d of %d requests failed: %q", len(failures), sent, failures[:min(len(failures), 5)])
 	}
 	for _, app := range apps {

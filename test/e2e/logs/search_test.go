@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cupola/test/e2e"
 )
@@ -57,10 +58,13 @@ func TestSearchAfterKills(t *testing.T) {
 			}
 		}
 	}
-	out, err := d.Run("logs", "search", "teller-0", "line 7", "--pattern", "^line 7$", "--source", "APP")
-	if err != nil || !strings.HasSuffix(strings.TrimSpace(out), "[APP/PROC/WEB/0] line 7") || strings.Count(out, "\n") != 1 {
-		t.Errorf("got %q, %v; want one line", out, err)
-	}
+	e2e.Eventually(t, time.Minute, func() string {
+		out, err := d.Run("logs", "search", "teller-0", "line 7", "--pattern", "^line 7$", "--source", "APP")
+		if err != nil || !strings.HasSuffix(strings.TrimSpace(out), "[APP/PROC/WEB/0] line 7") || strings.Count(out, "\n") != 1 {
+			return fmt.Sprintf("got %q, %v; want one line", out, err)
+		}
+		return ""
+	})
 	if out, err := d.Run("logs", "search", "teller-0", "no such line"); err == nil || !strings.Contains(out, "no line was found") {
 		t.Errorf("got %q, %v", out, err)
 	}
