@@ -263,11 +263,11 @@ test-systemd: build ## live through install, upgrade and reboot in a virtual mac
 CGROUP2 ?= $(patsubst %/doc.go,./%,$(wildcard test/e2e/*/doc.go)) ./runtime/container ./runtime/cell ./runtime/network ./runtime/users ./rootfs ./rootfs/disk ./rootfs/packed ./rootfs/volume
 
 .PHONY: test-cgroup2
-test-cgroup2: build ## run the e2e and root tests on cgroup v2, in a virtual machine; not in CI. RUN=PATTERN, CGROUP2=PACKAGES
+test-cgroup2: build ## run the e2e and root tests on cgroup v2, in a virtual machine; not in CI. RUN and SKIP=PATTERN, CGROUP2=PACKAGES
 	@.ci/deps test
 	@.ci/deps systemd
 	@for pkg in $(CGROUP2); do (set -x; $(TEST) -c -o $$pkg/$$(basename $$pkg).test $$pkg); done
-	$(SUDO) env RUN='$(RUN)' test/systemd/cgroup2 $(SYSTEMD_CACHE) $(foreach pkg,$(CGROUP2),$(pkg)/$(notdir $(pkg)).test)
+	$(SUDO) env RUN='$(RUN)' SKIP='$(SKIP)' test/systemd/cgroup2 $(SYSTEMD_CACHE) $(foreach pkg,$(CGROUP2),$(pkg)/$(notdir $(pkg)).test)
 
 .PHONY: lint
 lint: web-check ## vet and lint; with BASE=COMMIT, what changed since then
