@@ -34,9 +34,9 @@ type Queue struct {
 
 // Times of a paced queue.
 const (
-	presence = time.Second            // a user is one of several for as long after asking
-	credit   = 100 * time.Millisecond // of debt, with which a user need not rest
-	maxRest  = 100 * time.Millisecond // after a slot
+	present = time.Second            // a user is one of several for as long after asking
+	credit  = 100 * time.Millisecond // of debt, with which a user need not rest
+	maxRest = 100 * time.Millisecond // after a slot
 	// lightRest is how many times as long a heavy user rests while a light one is
 	// present.
 	lightRest = 3
@@ -132,13 +132,19 @@ func (q *Queue) Waiting() int {
 func (q *Queue) Competing() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now, present := time.Now(), 0
-	for _, at := range q.asked {
-		if now.Sub(at) <= presence {
-			present++
+	return q.competing(time.Now())
+}
+
+// competing forgets the users who did not ask of late, and reports whether several
+// are left; q.mu is held.
+func (q *Queue) competing(now time.Time) bool {
+	for user, at := range q.asked {
+		if now.Sub(at) > present {
+			delete(q.asked, user)
+			delete(q.debts, user)
 		}
 	}
-	return present > 1
+	return len(q.asked) > 1
 }
 
 // Release gives the slot back, unless it was given back or passed on before.
@@ -162,14 +168,7 @@ func (s *Slot) pause() {
 	if !q.paced {
 		return
 	}
-	now := time.Now()
-	for user, at := range q.asked {
-		if now.Sub(at) > presence {
-			delete(q.asked, user)
-			delete(q.debts, user)
-		}
-	}
-	if len(q.asked) > 1 {
+	if now := time.Now(); q.competing(now) {
 		took, longest := now.Sub(s.begun), maxRest
 		debt := max(q.debts[s.user].Sub(s.begun), 0) + 2*took
 		if debt > took+credit && q.lightBeside(s.user, now) {

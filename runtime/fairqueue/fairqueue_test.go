@@ -234,7 +234,7 @@ func TestAPacedQueue(t *testing.T) {
 				t.Error("beside another: they do not compete")
 			}
 		}
-		time.Sleep(presence + lightRest*maxRest)
+		time.Sleep(present + lightRest*maxRest)
 		if turns, _ := g.during(time.Second); turns < 190 {
 			t.Errorf("alone again: got %d turns; want some 200", turns)
 		}
