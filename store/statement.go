@@ -63,7 +63,7 @@ type conn struct {
 	most   int
 	uses   int64
 	pauses func() bool
-	ran    time.Time // since when it has let nothing else run
+	ran    time.Time // since when it has not paused, nor asked whether it should
 }
 
 type statement struct {
@@ -130,12 +130,17 @@ func (c *conn) ResetSession(ctx context.Context) error {
 	return c.driverConn.ResetSession(ctx)
 }
 
-// pause lets other goroutines run, after maxRun.
-func (c *conn) pause() {
-	if time.Since(c.ran) > maxRun && c.pauses() {
-		runtime.Gosched()
-		c.ran = time.Now()
+// pause lets other goroutines run, after maxRun, if it should. It asks no more often, as
+// each row of a query comes here.
+func (c *conn) pause() (paused bool) {
+	if time.Since(c.ran) < maxRun {
+		return false
 	}
+	if paused = c.pauses(); paused {
+		runtime.Gosched()
+	}
+	c.ran = time.Now()
+	return paused
 }
 
 // guard makes a panic of f an error, after which the connection is not used again.

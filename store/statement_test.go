@@ -161,8 +161,12 @@ func TestTransactionsPause(t *testing.T) {
 				}
 				return nil
 			})
-			if paused := !kept.ran.IsZero(); paused != compete {
+			kept.ran = time.Time{}
+			if paused := kept.pause(); paused != compete {
 				t.Errorf("competing %t: paused %t", compete, paused)
+			}
+			if kept.ran.IsZero() {
+				t.Errorf("competing %t: the next row would ask again", compete)
 			}
 		})
 	}
