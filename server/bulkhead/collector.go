@@ -12,25 +12,21 @@ import (
 // afterwards.
 const minGarbage = 48 << 20
 
-// collector decides when Go's collector runs: when minGarbage has come together.
-// Near the memory limit, it runs as often as it must.
-type collector struct{ percent int }
-
 // collected is freed by the next collection.
 type collected struct {
 	_ *collected // with a pointer, it is freed alone
 }
 
-// adjust sets the share of the heap that may be garbage, now and after each
-// collection.
-func (c *collector) adjust() {
-	inUse := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/globals:bytes"}, {Name: "/gc/scan/stack:bytes"}}
-	metrics.Read(inUse)
-	if percent := garbagePercent(inUse[0].Value.Uint64() + inUse[1].Value.Uint64() + inUse[2].Value.Uint64()); percent != c.percent {
-		c.percent = percent
+// adjustCollector has Go's collector run when minGarbage has come together, now and
+// again after each collection. Near the memory limit it runs as often as it must.
+func adjustCollector() {
+	samples := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/globals:bytes"}, {Name: "/gc/scan/stack:bytes"}}
+	metrics.Read(samples)
+	at := func(n int) uint64 { return samples[n].Value.Uint64() }
+	if percent := garbagePercent(at(1) + at(2) + at(3)); uint64(percent) != at(0) {
 		debug.SetGCPercent(percent)
 	}
-	runtime.AddCleanup(&collected{}, (*collector).adjust, c)
+	runtime.AddCleanup(&collected{}, func(struct{}) { adjustCollector() }, struct{}{})
 }
 
 // garbagePercent is GOGC: which share of what is in use, in bytes, may be garbage

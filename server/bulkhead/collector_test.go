@@ -30,7 +30,7 @@ func TestCollector(t *testing.T) {
 		metrics.Read(s)
 		return s[0].Value.Uint64()
 	}
-	(&collector{percent: 100}).adjust()
+	adjustCollector()
 	for _, live := range []int{1, 100, 1} {
 		held := make([]byte, live<<20)
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {

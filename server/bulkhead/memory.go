@@ -26,7 +26,7 @@ func ProtectMemory(log *slog.Logger) {
 		}
 	}
 	if os.Getenv("GOGC") == "" {
-		(&collector{percent: 100}).adjust()
+		adjustCollector()
 	}
 	const file = "/proc/self/oom_score_adj"
 	have, err := os.ReadFile(file)
