@@ -82,8 +82,9 @@ func (t *tenant) measure(test *testing.T, took latencies, requests int) {
 }
 
 // startAttacker runs TestAttack in a process that gets what processor time all
-// others leave: attackers have their own machines. It rests until its first
-// turn.
+// others leave, of one processor: attackers have their own machines, and the kernel
+// may leave two threads of the daemon on one processor while attackers use another.
+// It rests until its first turn.
 func startAttacker(t *testing.T, d *e2e.Daemon) (turn func(string), end func()) {
 	t.Helper()
 	self, err := os.Executable()
@@ -152,7 +153,7 @@ func TestAttack(t *testing.T) {
 	}
 }
 
-// spin uses all processor time that others leave, until stop.
+// spin uses all processor time that others leave to this process, until stop.
 func spin() (stop func()) {
 	var ended atomic.Bool
 	var all sync.WaitGroup
