@@ -67,7 +67,7 @@ func TestStackMigrate(t *testing.T) {
 	}
 	sent, failures := stop()
 	t.Logf("%d requests\n%s", sent, out)
-	if len(failures) > 0 || sent < int64(2*len(apps)) {
+	if len(failures) > 0 || sent < enough {
 		t.Errorf("%d of %d requests failed: %q", len(failures), sent, failures[:min(len(failures), 5)])
 	}
 	for _, app := range apps {
@@ -100,7 +100,10 @@ func cutShort(d *e2e.Daemon, args ...string) {
 	cmd.Wait()
 }
 
-// constantly asks each app through the router, until stop is called: seldom enough that the logs keep what else they have.
+// enough is how many requests stop waits for.
+const enough = 100
+
+// constantly asks each app through the router, until stop is called and enough are sent: seldom enough that the logs keep what else they have.
 func constantly(d *e2e.Daemon, apps []string) (stop func() (sent int64, failures []string)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var (
@@ -123,6 +126,9 @@ func constantly(d *e2e.Daemon, apps []string) (stop func() (sent int64, failures
 		})
 	}
 	return func() (int64, []string) {
+		for until := time.Now().Add(time.Minute); n.Load() < enough && time.Now().Before(until); {
+			time.Sleep(100 * time.Millisecond)
+		}
 		cancel()
 		each.Wait()
 		return n.Load(), bad
