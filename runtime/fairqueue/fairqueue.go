@@ -66,7 +66,8 @@ func New(slots, each int) *Queue {
 // used more than half of the time of late, pauses after each use for as long as it
 // took, up to 100 ms. While one of the others is light, it pauses for three times
 // as long, so that a light user mostly finds the processors idle. A light user does
-// not pause: its turn took long because it had to wait for others.
+// not pause: its turn took long because it had to wait for others. For up to 50 ms
+// after its pause, a heavy user also waits until no light one has a slot.
 func NewPaced(slots, each int) *Queue {
 	q := New(slots, each)
 	q.paced, q.asked, q.debts = true, map[string]time.Time{}, map[string]time.Time{}
@@ -179,20 +180,30 @@ func (s *Slot) pause() {
 	}
 }
 
-// lightBeside reports whether another user than this is light. A heavy one that
-// has a slot after its rest has most of the credit as debt.
+// lightBeside reports whether another user than this is light.
 func (q *Queue) lightBeside(user string, now time.Time) bool {
 	for other := range q.asked {
-		if other != user && q.debts[other].Sub(now) < credit/2 {
+		if other != user && q.light(other, now) {
 			return true
 		}
 	}
 	return false
 }
 
-// rest is how long a user has yet to rest; zero or less is not at all.
+// light reports whether a user is light. A heavy one that has a slot after its rest
+// has most of the credit as debt.
+func (q *Queue) light(user string, now time.Time) bool { return q.debts[user].Sub(now) < credit/2 }
+
+// rest is how long a user has yet to rest; zero or less is not at all. While a light
+// user has a slot, the others rest until they are light, too.
 func (q *Queue) rest(user string, now time.Time) time.Duration {
-	return max(q.debts[user].Sub(now), 0) - credit
+	spare := credit
+	for other, slots := range q.held {
+		if other != user && slots > 0 && q.light(other, now) {
+			spare = credit / 2
+		}
+	}
+	return max(q.debts[user].Sub(now), 0) - spare
 }
 
 // limit is how many slots a user may have now.

@@ -250,6 +250,46 @@ func TestAPacedQueue(t *testing.T) {
 	})
 }
 
+// TestHeavyUsersLetLightOnesEnd has a light user take a slot at all times between
+// the turns of a heavy one, which begins none meanwhile, unless that takes long.
+func TestHeavyUsersLetLightOnesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue, heavy := NewPaced(3, 2), &greedy{}
+		ctx, cancel := context.WithCancel(t.Context())
+		go heavy.ask(ctx, queue, "heavy")
+		light := func() *Slot {
+			slot, err := queue.Acquire(t.Context(), "light")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slot
+		}
+		for range 10 { // until it is heavy
+			light().Release()
+			time.Sleep(100 * time.Millisecond)
+		}
+		for at := range 30 {
+			time.Sleep(time.Duration(at)*time.Millisecond + time.Microsecond) // never at the moment of a turn
+			slot := light()
+			if turns, _ := heavy.during(15 * time.Millisecond); turns > 0 {
+				t.Errorf("%d ms after its rest began: got %d turns while a light user had a slot; want none", at, turns)
+			}
+			slot.Release()
+			if turns, _ := heavy.during(200 * time.Millisecond); turns < 4 {
+				t.Errorf("%d ms: got %d turns in 200 ms after it; want some 5", at, turns)
+			}
+		}
+		slot := light()
+		if turns, _ := heavy.during(400 * time.Millisecond); turns < 4 {
+			t.Errorf("beside a light user who keeps its slot: got %d turns in 400 ms; want at least one each 100 ms", turns)
+		}
+		slot.Release()
+		cancel()
+		time.Sleep(lightRest * maxRest)
+		synctest.Wait()
+	})
+}
+
 // TestHeavyUsersRestHalf has two users ask for all the time: while no light user
 // is present, each has half of the time.
 func TestHeavyUsersRestHalf(t *testing.T) {
