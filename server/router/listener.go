@@ -21,7 +21,7 @@ import (
 //
 // An error of accept(2) that passes, as when there are no more files, ends neither.
 func Guard(l net.Listener, c *tls.Config, g *Gate) net.Listener {
-	l = fault.Listener("router", l)
+	l = &politeListener{fault.Listener("router", l), g}
 	if c == nil {
 		return &plainListener{l, g}
 	}
@@ -41,18 +41,36 @@ type plainListener struct {
 
 // Accept waits for the next connection.
 func (l *plainListener) Accept() (net.Conn, error) {
-	conn, err := acceptAfterOthers(l.Listener)
+	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
 	return fault.Conn("router", &guard{Conn: l.gate.admit(conn)}), nil
 }
 
-// acceptAfterOthers accepts a connection once all else that can run has had its
-// turn. Hundreds that come at once would all be ahead of other requests.
-func acceptAfterOthers(l net.Listener) (net.Conn, error) {
-	conn, err := l.Accept()
+// politeListener accepts a connection once all else that can run has had its turn.
+// Hundreds that come at once would all be ahead of other requests.
+type politeListener struct {
+	net.Listener
+	gate *Gate
+}
+
+// While others run and requests of the API are under way, each connection comes after
+// a rest: a goroutine that waits for a processor which computes something long gets
+// another one only when that has nothing else to do.
+const (
+	othersRan  = 50 * time.Microsecond
+	acceptRest = 200 * time.Microsecond
+)
+
+// Accept waits for the next connection.
+func (l *politeListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	began := time.Now()
 	runtime.Gosched()
+	if time.Since(began) > othersRan && l.gate.apiClients.Used() > 0 {
+		<-time.After(acceptRest)
+	}
 	return conn, err
 }
 
@@ -88,7 +106,7 @@ type tlsListener struct {
 
 func (l *tlsListener) accept() {
 	for {
-		conn, err := acceptAfterOthers(l.Listener)
+		conn, err := l.Listener.Accept()
 		if err != nil {
 			l.hands.Wait()
 			l.err = err
