@@ -74,19 +74,6 @@ func with(n *yaml.Node, key string, change func(*yaml.Node)) {
 	}
 }
 
-// valueOf is the value of a key of a map; nil for none.
-func valueOf(n *yaml.Node, key string) *yaml.Node {
-	if n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
 // plain copies a tree without its comments and its layout.
 func plain(n *yaml.Node) *yaml.Node {
 	switch tag := n.ShortTag(); tag {

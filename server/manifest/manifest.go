@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -148,7 +150,7 @@ var ErrLarge = fmt.Errorf("Bad request: Manifest is too large. It may have at mo
 // passed over, as it does.
 func Parse(text []byte) (*Manifest, error) {
 	var root yaml.Node
-	d := yaml.NewDecoder(bytes.NewReader(text))
+	d := yaml.NewDecoder(gentle{bytes.NewReader(text)})
 	if err := d.Decode(&root); err != nil {
 		return nil, errSyntax
 	}
@@ -159,32 +161,48 @@ func Parse(text []byte) (*Manifest, error) {
 		return nil, ErrLarge
 	}
 	simplify(&root)
-	var top map[string]any
+	var top struct {
+		Version      any
+		Applications yaml.Node
+	}
 	if err := root.Decode(&top); err != nil {
 		return nil, errSyntax
 	}
-	if !slices.Contains([]any{nil, false, 1, 1.0}, top["version"]) {
+	if !slices.Contains([]any{nil, false, 1, 1.0}, top.Version) {
 		return nil, Invalid{"Unsupported manifest schema version. Currently supported versions: [1]."}
 	}
-	list, ok := top["applications"].([]any)
-	if !ok || len(list) == 0 {
+	list := top.Applications.Content
+	if top.Applications.Kind != yaml.SequenceNode || len(list) == 0 {
 		return nil, Invalid{"Cannot parse manifest with no 'applications' field."}
 	}
 	if len(list) > maxApps {
 		return nil, Invalid{fmt.Sprintf("Applications may have at most %d entries, it has %d", maxApps, len(list))}
 	}
-	applications := valueOf(root.Content[0], "applications")
 	m := &Manifest{}
 	var faults Invalid
-	for i, entry := range list {
+	for i, node := range list {
+		runtime.Gosched() // to read many takes long
+		var entry any
+		if err := node.Decode(&entry); err != nil {
+			return nil, errSyntax
+		}
 		app, bad := parseApp(i, entry)
-		app.node = applications.Content[i]
+		app.node = node
 		m.Apps, faults = append(m.Apps, app), append(faults, bad...)
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
 	return m, nil
+}
+
+// gentle lets others run before each read, of at most 512 bytes: to parse a large
+// manifest takes 20 ms, and Go takes the processor away only after 10.
+type gentle struct{ io.Reader }
+
+func (g gentle) Read(p []byte) (int, error) {
+	runtime.Gosched()
+	return g.Reader.Read(p)
 }
 
 // fits reports whether a tree has no more nodes than are left, and no large map.
