@@ -163,6 +163,14 @@ func (tx *Tx) TablesOf(f func() error) (tables []string, err error) {
 	return slices.Collect(maps.Keys(on.tables)), err
 }
 
+// Written is how many rows of tables the transaction has written.
+func (tx *Tx) Written(tables ...string) (n int) {
+	for _, t := range tables {
+		n += tx.log.tables[t]
+	}
+	return n
+}
+
 // Unnoted runs f, whose reads of a Reads' transaction are not noted: of rows that
 // the caller changes itself, and knows when to look at again.
 func (tx *Tx) Unnoted(f func() error) error {

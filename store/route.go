@@ -25,11 +25,10 @@ var Routes = &Table[cf.Route]{
 		"service_instance_guids": "EXISTS (SELECT 1 FROM route_bindings b WHERE b.route_guid = routes.guid AND b.instance_guid IN (SELECT value FROM json_each(?)))",
 
 		// Not of the API.
-		"shared_space_guids":       routeShared + "(SELECT value FROM json_each(?)))",
-		"owner_space_guids":        "space_guid",
-		"owner_organization_guids": "space_guid IN (" + spacesOfOrgs + ")",
-		"unmapped":                 "(json_array_length(destinations) = 0 AND NOT EXISTS (SELECT 1 FROM route_bindings b WHERE b.route_guid = routes.guid)) IN (SELECT CAST(value AS INTEGER) FROM json_each(?))",
-		"with_port":                "(port > 0) IN (SELECT CAST(value AS INTEGER) FROM json_each(?))",
+		"shared_space_guids": routeShared + "(SELECT value FROM json_each(?)))",
+		"owner_space_guids":  "space_guid",
+		"unmapped":           "(json_array_length(destinations) = 0 AND NOT EXISTS (SELECT 1 FROM route_bindings b WHERE b.route_guid = routes.guid)) IN (SELECT CAST(value AS INTEGER) FROM json_each(?))",
+		"with_port":          "(port > 0) IN (SELECT CAST(value AS INTEGER) FROM json_each(?))",
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "space_guid IN :route_spaces OR " + routeShared + ":route_spaces)",

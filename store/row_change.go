@@ -74,7 +74,6 @@ func (s *Store) onRow(d sqlite.SQLitePreUpdateData) {
 		c.new = make([]any, n)
 		c.many = c.many || d.New(c.new...) != nil
 	}
-	s.writing.routes.change(s.routes, c)
 	s.writing.log.add(c)
 }
 

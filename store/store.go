@@ -35,7 +35,6 @@ type Store struct {
 	schema   *schema // as it is since Open
 	writing  *Tx     // the write whose function runs; it belongs to who has the writer
 	compared compared
-	routes   routeColumns
 	writers  *fairqueue.Queue // who has its one slot has writer and batch
 	batch    *batch           // the transaction that writes may join; nil: none
 	// commitTime is how long the last commit took. Like batch, it belongs to
@@ -123,7 +122,6 @@ func (s *Store) openPools() error {
 		writer.Close()
 		return nameFault(err)
 	}
-	s.countRoutes()
 	c, err := sqlite.NewConnector(dsn(file, "_pragma=query_only(1)"+s.mode))
 	if err != nil {
 		writer.Close()
@@ -187,7 +185,6 @@ type Tx struct {
 	seal     *sealer
 	schema   *schema
 	log      changeLog
-	routes   routeCount
 	damaged  *damagedRows
 	compared *compared
 	lenient  bool      // reads leave out what cannot be decoded

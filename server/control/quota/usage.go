@@ -110,7 +110,9 @@ func UsageOf(c *control.Session, a, domains Area, of Kind) (u Usage, err error) 
 		err = control.OrElse(err, countTasks(tx, &u, a))
 	}
 	if of&Routes != 0 {
-		err = control.OrElse(err, countRoutes(tx, &u, a))
+		var rerr error
+		u.Routes, u.Ports, rerr = tx.RouteUse(a.org(), a.space())
+		err = control.OrElse(err, rerr)
 	}
 	if of&Services != 0 {
 		err = control.OrElse(err, countServices(tx, &u, a))
@@ -119,14 +121,6 @@ func UsageOf(c *control.Session, a, domains Area, of Kind) (u Usage, err error) 
 		err = control.OrElse(err, countDomains(tx, &u, domains))
 	}
 	return u, err
-}
-
-func countRoutes(tx *store.Tx, u *Usage, a Area) (err error) {
-	if u.Routes, err = store.Routes.Count(tx, store.Query{Where: a.where("owner_", nil)}); err != nil {
-		return err
-	}
-	u.Ports, err = store.Routes.Count(tx, store.Query{Where: a.where("owner_", map[string][]string{"with_port": {"1"}})})
-	return err
 }
 
 func countDomains(tx *store.Tx, u *Usage, a Area) error {
