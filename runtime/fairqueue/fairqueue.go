@@ -39,7 +39,7 @@ const (
 	maxRest = 100 * time.Millisecond // after a slot
 	// lightRest is how many times as long a heavy user rests while a light one is
 	// present.
-	lightRest = 3
+	lightRest = 5
 )
 
 type waiter struct {
@@ -64,7 +64,7 @@ func New(slots, each int) *Queue {
 // NewPaced returns a queue for computations. A single user may use all slots.
 // While several users compete, each has one slot at a time, and a heavy user, who
 // used more than half of the time of late, pauses after each use for as long as it
-// took, up to 100 ms. While one of the others is light, it pauses for three times
+// took, up to 100 ms. While one of the others is light, it pauses for five times
 // as long, so that a light user mostly finds the processors idle. A light user does
 // not pause: its turn took long because it had to wait for others. For up to 50 ms
 // after its pause, a heavy user also waits until no light one has a slot.
