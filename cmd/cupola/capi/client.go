@@ -354,32 +354,57 @@ func List[T any](ctx context.Context, c *Client, path string) (all []T, err erro
 // ToOne is a relationship as requests write it.
 func ToOne(guid string) Doc { return Doc{"data": Doc{"guid": guid}} }
 
+type build struct {
+	GUID, State string
+	Error       string
+	Droplet     struct{ GUID string }
+}
+
 // Stage makes a droplet of a package, and waits for it.
 func Stage(ctx context.Context, c *Client, pkg string) (droplet string, err error) {
-	var b struct {
-		GUID, State string
-		Error       string
-		Droplet     struct{ GUID string }
-	}
+	var b build
 	if err := c.Call(ctx, "POST", "/v3/builds", Doc{"package": Doc{"guid": pkg}}, &b); err != nil {
 		return "", err
 	}
-	for b.State == "STAGING" {
-		asked := time.Now()
-		if err := c.Call(ctx, "GET", "/v3/builds/"+b.GUID, nil, &b); err != nil {
-			return "", err
-		}
-		// cupola holds its answer until there is news; others are asked now and then.
-		if b.State == "STAGING" && time.Since(asked) < 100*time.Millisecond {
-			if err := Pause(ctx, 500*time.Millisecond); err != nil {
-				return "", err
-			}
-		}
+	if err := b.await(ctx, c); err != nil {
+		return "", err
 	}
 	if b.State != "STAGED" {
 		return "", fmt.Errorf("staging failed: %s", b.Error)
 	}
 	return b.Droplet.GUID, nil
+}
+
+// AwaitBuilds waits until no build of an app is under way, of which there can be one
+// at a time.
+func AwaitBuilds(ctx context.Context, c *Client, app string) error {
+	all, err := List[build](ctx, c, "/v3/builds?"+url.Values{"app_guids": {app}, "states": {"STAGING"}}.Encode())
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		if err := b.await(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits until a build has ended.
+func (b *build) await(ctx context.Context, c *Client) error {
+	for b.State == "STAGING" {
+		asked := time.Now()
+		if err := c.Call(ctx, "GET", "/v3/builds/"+b.GUID, nil, b); err != nil {
+			return err
+		}
+		// cupola holds its answer until there is news; others are asked now and then.
+		if b.State == "STAGING" && time.Since(asked) < 100*time.Millisecond {
+			if err := Pause(ctx, 500*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ApplyManifest applies a manifest to a space, and waits until it is done.

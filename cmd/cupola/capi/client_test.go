@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,6 @@ import (
 	"cupola/cmd/cupola/command"
 )
 
-// TestLogInFails says what a user can do about it.
 // TestErrors reads what each part of the daemon says of a request that fails.
 func TestErrors(t *testing.T) {
 	body := ""
@@ -40,6 +40,31 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestAwaitBuilds waits for the build of an app that is under way, which has ended
+// when it is asked for the second time.
+func TestAwaitBuilds(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.RequestURI())
+		switch {
+		case r.URL.Path == "/v3/builds":
+			fmt.Fprint(w, `{"resources": [{"guid": "b", "state": "STAGING"}]}`)
+		case len(asked) == 2:
+			fmt.Fprint(w, `{"guid": "b", "state": "STAGING"}`)
+		default:
+			fmt.Fprint(w, `{"guid": "b", "state": "FAILED", "error": "no buildpack"}`)
+		}
+	}))
+	defer server.Close()
+	if err := AwaitBuilds(t.Context(), &Client{API: server.URL, HTTP: server.Client()}, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"/v3/builds?app_guids=a&states=STAGING", "/v3/builds/b", "/v3/builds/b"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %v; want %v", asked, want)
+	}
+}
+
+// TestLogInFails says what a user can do about it.
 func TestLogInFails(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello</html>") })
 	stranger, secure, gone := httptest.NewServer(page), httptest.NewUnstartedServer(page), httptest.NewServer(page)

@@ -269,7 +269,7 @@ func (g *migration) migrate(ctx context.Context, a migrant) (what string, err er
 	case active != "" && current.Stack != g.From: // an earlier command's
 		return "rolled", g.awaitDeployment(ctx, a, active)
 	}
-	if err := g.staged(ctx, a); err != nil {
+	if err := capi.AwaitBuilds(ctx, g.client, a.GUID); err != nil {
 		return "", err
 	}
 	next, err := g.restage(ctx, current)
@@ -317,19 +317,6 @@ func (g *migration) active(ctx context.Context, a migrant) (string, error) {
 		return "", err
 	}
 	return all[0].GUID, nil
-}
-
-// staged waits until no build of the app is under way, of which there can be
-// one at a time.
-func (g *migration) staged(ctx context.Context, a migrant) error {
-	type build struct{ GUID, State string }
-	all, err := capi.List[build](ctx, g.client, "/v3/builds?"+url.Values{"app_guids": {a.GUID}, "states": {"STAGING"}}.Encode())
-	for _, b := range all {
-		for err == nil && b.State == "STAGING" {
-			err = g.client.Call(ctx, "GET", "/v3/builds/"+b.GUID, nil, &b)
-		}
-	}
-	return err
 }
 
 // restage makes a droplet of the package that another was made of.

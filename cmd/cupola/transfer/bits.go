@@ -171,13 +171,22 @@ func (c *copier) make(ctx context.Context, app string, b bits) (string, error) {
 		if err := c.to.Call(ctx, http.MethodPost, "/v3/packages", capi.Doc{"type": "docker", "relationships": owner, "data": data}, &p); err != nil {
 			return "", err
 		}
-		return capi.Stage(ctx, c.to, p.GUID)
+		return c.stage(ctx, app, p.GUID)
 	}
 	p, err := c.sendPackage(ctx, owner, b.guid)
 	if err != nil {
 		return "", err
 	}
-	return capi.Stage(ctx, c.to, p)
+	return c.stage(ctx, app, p)
+}
+
+// stage makes a droplet of a package there, once a build of a copy that was
+// interrupted has ended.
+func (c *copier) stage(ctx context.Context, app, pkg string) (droplet string, err error) {
+	if err := capi.AwaitBuilds(ctx, c.to, app); err != nil {
+		return "", err
+	}
+	return capi.Stage(ctx, c.to, pkg)
 }
 
 // sendPackage copies a package of files.
