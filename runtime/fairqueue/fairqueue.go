@@ -194,16 +194,22 @@ func (q *Queue) lightBeside(user string, now time.Time) bool {
 // has most of the credit as debt.
 func (q *Queue) light(user string, now time.Time) bool { return q.debts[user].Sub(now) < credit/2 }
 
-// rest is how long a user has yet to rest; zero or less is not at all. While a light
-// user has a slot, the others rest until they are light, too.
-func (q *Queue) rest(user string, now time.Time) time.Duration {
-	spare := credit
-	for other, slots := range q.held {
-		if other != user && slots > 0 && q.light(other, now) {
-			spare = credit / 2
+// rests returns how long a user has yet to rest; zero or less is not at all. While a
+// light user has a slot, the others rest until they are light, too.
+func (q *Queue) rests(now time.Time) func(user string) time.Duration {
+	var light []string // of those that have a slot, two
+	for user, slots := range q.held {
+		if q.paced && len(light) < 2 && slots > 0 && q.light(user, now) {
+			light = append(light, user)
 		}
 	}
-	return max(q.debts[user].Sub(now), 0) - spare
+	return func(user string) time.Duration {
+		spare := credit
+		if slices.ContainsFunc(light, func(other string) bool { return other != user }) {
+			spare = credit / 2
+		}
+		return max(q.debts[user].Sub(now), 0) - spare
+	}
 }
 
 // limit is how many slots a user may have now.
@@ -274,9 +280,9 @@ func (q *Queue) grant() {
 // next is the index of the waiter who gets the next slot, -1 if all users have
 // their share.
 func (q *Queue) next(now time.Time) int {
-	best, limit := -1, q.limit()
+	best, limit, rest := -1, q.limit(), q.rests(now)
 	for n, w := range q.waiting {
-		if q.held[w.user] < limit && q.rest(w.user, now) <= 0 && (best < 0 || q.before(w, q.waiting[best])) {
+		if q.held[w.user] < limit && rest(w.user) <= 0 && (best < 0 || q.before(w, q.waiting[best])) {
 			best = n
 		}
 	}
@@ -286,8 +292,9 @@ func (q *Queue) next(now time.Time) int {
 // lookLater grants again when the first waiter who rests now has rested.
 func (q *Queue) lookLater(now time.Time) {
 	var first time.Duration
+	rest := q.rests(now)
 	for _, w := range q.waiting {
-		if wait := q.rest(w.user, now); wait > 0 && (first == 0 || wait < first) {
+		if wait := rest(w.user); wait > 0 && (first == 0 || wait < first) {
 			first = wait
 		}
 	}
