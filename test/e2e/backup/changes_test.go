@@ -24,19 +24,19 @@ type created struct {
 	at   time.Time
 }
 
-// createApps creates apps one after another until stop.
+// createApps creates apps one after another until stop, at least one.
 func createApps(d *e2e.Daemon, prefix string, stop <-chan time.Time) (all []created) {
 	d.T.Helper()
 	space := d.First("/v3/spaces?names=dev")
 	for n := 0; ; n++ {
+		name := fmt.Sprint(prefix, n)
+		d.API("POST", "/v3/apps", e2e.Doc{"name": name, "relationships": e2e.Doc{"space": e2e.ToOne(space)}}, nil)
+		all = append(all, created{name, time.Now()})
 		select {
 		case <-stop:
 			return all
 		case <-time.After(50 * time.Millisecond):
 		}
-		name := fmt.Sprint(prefix, n)
-		d.API("POST", "/v3/apps", e2e.Doc{"name": name, "relationships": e2e.Doc{"space": e2e.ToOne(space)}}, nil)
-		all = append(all, created{name, time.Now()})
 	}
 }
 
