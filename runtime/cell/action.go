@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"cupola/runtime/fault"
 	"cupola/runtime/lrp"
 )
 
@@ -20,28 +19,29 @@ func (p *performer) do(ctx context.Context, at string, a lrp.Action, source stri
 	}
 	switch {
 	case a.Run != nil:
-		return p.run(ctx, at, *a.Run, cmp.Or(a.Run.LogSource, source))
+		return p.run(ctx, at, a.Run, source)
 	case a.Download != nil:
-		return p.download(ctx, at, *a.Download, cmp.Or(a.Download.LogSource, source))
+		return p.download(ctx, at, a.Download, source)
 	case a.Upload != nil:
-		return p.upload(ctx, at, *a.Upload, cmp.Or(a.Upload.LogSource, source))
+		return p.upload(ctx, at, a.Upload, source)
 	case a.Timeout != nil:
-		return p.timeout(ctx, at, *a.Timeout, cmp.Or(a.Timeout.LogSource, source))
+		return p.timeout(ctx, at, a.Timeout, source)
 	case a.EmitProgress != nil:
-		return p.emitProgress(ctx, at, *a.EmitProgress, cmp.Or(a.EmitProgress.LogSource, source))
+		return p.emitProgress(ctx, at, a.EmitProgress, source)
 	case a.Try != nil:
-		return p.try(ctx, at, *a.Try, cmp.Or(a.Try.LogSource, source))
+		return p.try(ctx, at, a.Try, source)
 	case a.Parallel != nil:
-		return p.parallel(ctx, at, *a.Parallel, cmp.Or(a.Parallel.LogSource, source))
+		return p.parallel(ctx, at, a.Parallel, source)
 	case a.Serial != nil:
-		return p.serial(ctx, at, *a.Serial, cmp.Or(a.Serial.LogSource, source))
+		return p.serial(ctx, at, a.Serial, source)
 	case a.Codependent != nil:
-		return p.codependent(ctx, at, *a.Codependent, cmp.Or(a.Codependent.LogSource, source))
+		return p.codependent(ctx, at, a.Codependent, source)
 	}
 	return nil
 }
 
-func (p *performer) serial(ctx context.Context, at string, g lrp.Group, source string) error {
+func (p *performer) serial(ctx context.Context, at string, g *lrp.Group, source string) error {
+	source = cmp.Or(g.LogSource, source)
 	for n, a := range g.Actions {
 		if err := p.do(ctx, stepName(at, n), a, source); err != nil {
 			return err
@@ -51,24 +51,19 @@ func (p *performer) serial(ctx context.Context, at string, g lrp.Group, source s
 }
 
 // parallel waits for all, even if one fails, as Diego does.
-func (p *performer) parallel(ctx context.Context, at string, g lrp.Group, source string) error {
-	ends := p.begin(ctx, at, g, source)
+func (p *performer) parallel(ctx context.Context, at string, g *lrp.Group, source string) error {
 	var errs []error
-	for range g.Actions {
-		errs = append(errs, <-ends)
-	}
+	together(p.each(ctx, at, g, source), func(err error) { errs = append(errs, err) })
 	return joined(errs)
 }
 
 // codependent ends all when one has ended, with or without a failure.
-func (p *performer) codependent(ctx context.Context, at string, g lrp.Group, source string) error {
+func (p *performer) codependent(ctx context.Context, at string, g *lrp.Group, source string) error {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ends := p.begin(within, at, g, source)
 	var errs []error
 	ended := false // one, which was not cancelled
-	for range g.Actions {
-		err := <-ends
+	together(p.each(within, at, g, source), func(err error) {
 		if err == nil && !ended && ctx.Err() == nil {
 			err = failure{codependent}
 		}
@@ -78,20 +73,22 @@ func (p *performer) codependent(ctx context.Context, at string, g lrp.Group, sou
 		errs = append(errs, err)
 		p.endBegins()
 		cancel()
-	}
+	})
 	return joined(errs)
 }
 
-// begin does all actions of g at once.
-func (p *performer) begin(ctx context.Context, at string, g lrp.Group, source string) <-chan error {
-	ends := make(chan error)
+// each does one of the actions of g.
+func (p *performer) each(ctx context.Context, at string, g *lrp.Group, source string) []func() error {
+	source = cmp.Or(g.LogSource, source)
+	all := make([]func() error, len(g.Actions))
 	for n, a := range g.Actions {
-		fault.Go("cell", func() { ends <- fault.Guard("cell", func() error { return p.do(ctx, stepName(at, n), a, source) }) })
+		all[n] = func() error { return p.do(ctx, stepName(at, n), a, source) }
 	}
-	return ends
+	return all
 }
 
-func (p *performer) timeout(ctx context.Context, at string, t lrp.Timeout, source string) error {
+func (p *performer) timeout(ctx context.Context, at string, t *lrp.Timeout, source string) error {
+	source = cmp.Or(t.LogSource, source)
 	left := time.Until(p.began(at).Add(t.After))
 	within, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
@@ -102,7 +99,8 @@ func (p *performer) timeout(ctx context.Context, at string, t lrp.Timeout, sourc
 	return err
 }
 
-func (p *performer) try(ctx context.Context, at string, t lrp.Try, source string) error {
+func (p *performer) try(ctx context.Context, at string, t *lrp.Try, source string) error {
+	source = cmp.Or(t.LogSource, source)
 	q := *p
 	q.tentative = true
 	err := q.do(ctx, stepName(at, 0), t.Action, source)
@@ -112,7 +110,8 @@ func (p *performer) try(ctx context.Context, at string, t lrp.Try, source string
 	return nil
 }
 
-func (p *performer) emitProgress(ctx context.Context, at string, e lrp.EmitProgress, source string) error {
+func (p *performer) emitProgress(ctx context.Context, at string, e *lrp.EmitProgress, source string) error {
+	source = cmp.Or(e.LogSource, source)
 	if first := p.first(at); first && e.Start != "" {
 		p.line(source, false, e.Start)
 	}

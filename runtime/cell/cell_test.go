@@ -95,7 +95,7 @@ func (d *daemon) log(l lrp.LogLine) {
 }
 
 // check is healthy at once, but for a port check: that says what the test says.
-func (d *daemon) check(ctx context.Context, s health.Spec, event func(health.Event)) {
+func (d *daemon) check(ctx context.Context, s *health.Spec, event func(health.Event)) {
 	if len(s.Checks.Liveness) == 0 || s.Healthy {
 		event(health.Event{Type: health.Healthy})
 		event(health.Event{Type: health.Ready})

@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ import (
 )
 
 // download unpacks an archive into the container.
-func (p *performer) download(ctx context.Context, at string, d lrp.Download, source string) error {
+func (p *performer) download(ctx context.Context, at string, d *lrp.Download, source string) error {
+	source = cmp.Or(d.LogSource, source)
 	if s := p.step(at); s.Done {
 		return s.err()
 	}
@@ -28,7 +30,7 @@ func (p *performer) download(ctx context.Context, at string, d lrp.Download, sou
 	return p.done(at, err)
 }
 
-func (p *performer) fetchInto(ctx context.Context, d lrp.Download, source string) error {
+func (p *performer) fetchInto(ctx context.Context, d *lrp.Download, source string) error {
 	u, err := p.lookUp(d.User)
 	if err != nil {
 		return failure{"Copying into the container failed: " + err.Error()}
@@ -57,7 +59,8 @@ func (p *performer) fetchInto(ctx context.Context, d lrp.Download, source string
 }
 
 // upload takes a file out of the container.
-func (p *performer) upload(ctx context.Context, at string, u lrp.Upload, source string) error {
+func (p *performer) upload(ctx context.Context, at string, u *lrp.Upload, source string) error {
+	source = cmp.Or(u.LogSource, source)
 	if s := p.step(at); s.Done {
 		return s.err()
 	}
@@ -88,7 +91,7 @@ func (p *performer) upload(ctx context.Context, at string, u lrp.Upload, source 
 	return p.done(at, err)
 }
 
-func (p *performer) send(ctx context.Context, u lrp.Upload, source string) (int64, error) {
+func (p *performer) send(ctx context.Context, u *lrp.Upload, source string) (int64, error) {
 	if u.Artifact != "" {
 		p.line(source, false, "Uploading "+u.Artifact+"...")
 	}

@@ -14,7 +14,7 @@ import (
 // environment is what a process of the container sees: what the system says,
 // then what the container's definition says, then what the process' own does.
 // Later definitions win.
-func (b *build) environment(u user, run lrp.Run) []string {
+func (b *build) environment(u user, run *lrp.Run) []string {
 	all := append(b.systemEnv(u), b.full.Env...)
 	all = append(all, run.Env...)
 	at := map[string]int{}
@@ -52,7 +52,7 @@ func (b *build) addressed(all []lrp.File) []lrp.File {
 }
 
 // arguments are those of a process, with its path.
-func (b *build) arguments(run lrp.Run) []string {
+func (b *build) arguments(run *lrp.Run) []string {
 	all := []string{run.Path}
 	for _, a := range run.Args {
 		all = append(all, b.withAddress(a))

@@ -16,7 +16,7 @@ import (
 
 // exitHint says, for the app's developer, why a process of an app ended: what it needed and did not have. It is "" where the cell
 // knows no more than Diego says, and for clients of the BBS.
-func (b *build) exitHint(r lrp.Run, source string, x container.Exit) string {
+func (b *build) exitHint(r *lrp.Run, source string, x container.Exit) string {
 	switch {
 	case b.spec.Domain != lrp.DomainApps || !x.Known:
 		return ""
@@ -32,7 +32,7 @@ func (b *build) exitHint(r lrp.Run, source string, x container.Exit) string {
 
 // commandHint says why a command could not be executed, where the exit code is a shell's for that. The shell of stacks without one
 // ends with 1 when the kernel refuses a file that it found.
-func (b *build) commandHint(r lrp.Run, last []string, code int) string {
+func (b *build) commandHint(r *lrp.Run, last []string, code int) string {
 	ours := code == 1 && len(last) > 0 && strings.HasPrefix(last[len(last)-1], "fork/exec ")
 	if code != 126 && code != 127 && !ours {
 		return ""
@@ -51,7 +51,7 @@ func (b *build) memoryHint() string {
 }
 
 // files are those of the container, as a process of it sees them. The launcher starts a command of a buildpack's app in the app's directory.
-func (b *build) files(r lrp.Run) executable.Files {
+func (b *build) files(r *lrp.Run) executable.Files {
 	f := executable.Files{Open: func(name string) (*os.File, error) { return b.cell.cfg.RootFS.Find(b.guid(), name) }}
 	u, err := b.lookUp(r.User)
 	if err != nil {

@@ -77,13 +77,18 @@ type frost struct {
 	turn sync.Mutex // held while the container is frozen or thawed
 
 	mu       sync.Mutex
-	frozen   bool // or being frozen
-	changed  chan struct{}
+	frozen   bool            // or being frozen
+	changed  context.Context // ends when that changes
+	change   func()          // ends it
 	sessions int
 	checks   sync.WaitGroup // health checks; begun under mu, and not while frozen
 }
 
-func newFrost() *frost { return &frost{changed: make(chan struct{})} }
+func newFrost() *frost {
+	f := &frost{}
+	f.changed, f.change = context.WithCancel(context.Background())
+	return f
+}
 
 func (f *frost) isFrozen() bool {
 	f.mu.Lock()
@@ -91,11 +96,11 @@ func (f *frost) isFrozen() bool {
 	return f.frozen
 }
 
-// change is closed when the container is frozen or thawed the next time.
-func (f *frost) change() <-chan struct{} {
+// next is closed when the container is frozen or thawed the next time.
+func (f *frost) next() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.changed
+	return f.changed.Done()
 }
 
 // set notes that the container is frozen, or not; false if a session is open in it.
@@ -107,8 +112,8 @@ func (f *frost) set(frozen bool) bool {
 	}
 	if f.frozen != frozen {
 		f.frozen = frozen
-		close(f.changed)
-		f.changed = make(chan struct{})
+		f.change()
+		f.changed, f.change = context.WithCancel(context.Background())
 	}
 	return true
 }
@@ -126,24 +131,19 @@ func (f *frost) awake(ctx context.Context) (awake context.Context, done func()) 
 		}
 		f.mu.Unlock()
 		select {
-		case <-changed:
+		case <-changed.Done():
 		case <-ctx.Done():
 			return nil, nil
 		}
 	}
 }
 
-// until is a context that ends with changed.
-func (f *frost) until(ctx context.Context, changed <-chan struct{}) (context.Context, func()) {
+// until is a context that ends with ctx, and with changed.
+func (f *frost) until(ctx, changed context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	fault.Go("cell", func() {
-		select {
-		case <-changed:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
+	stop := context.AfterFunc(changed, fault.Func("cell", cancel))
 	return ctx, func() {
+		stop()
 		cancel()
 		f.checks.Done()
 	}
@@ -167,7 +167,7 @@ func (i *instance) freeze(ctx context.Context) (thawed <-chan struct{}, err erro
 		i.frost.set(false)
 		return nil, err
 	}
-	return i.frost.change(), nil
+	return i.frost.next(), nil
 }
 
 func (i *instance) thaw() error {

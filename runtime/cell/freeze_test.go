@@ -16,7 +16,7 @@ import (
 // begins and ends.
 type counted struct{ begun, ended int }
 
-func (n *counted) check(ctx context.Context, spec health.Spec, tell func(health.Event)) {
+func (n *counted) check(ctx context.Context, spec *health.Spec, tell func(health.Event)) {
 	n.begun++
 	if !spec.Healthy {
 		tell(health.Event{Type: health.Healthy})

@@ -43,6 +43,12 @@ func (i *instance) step(at string) stepRecord {
 	return stepRecord{}
 }
 
+// wasDone reports whether a step has ended, and how. It is apart from its callers, as performed is from live.
+func (i *instance) wasDone(at string) (bool, error) {
+	s := i.step(at)
+	return s.Done, s.err()
+}
+
 // under reports whether a step, or one within it, has begun.
 func (p *performer) under(at string) bool {
 	p.mu.Lock()

@@ -53,7 +53,7 @@ func TestAddressMark(t *testing.T) {
 	if diff := cmp.Diff([]lrp.File{{Path: "a", Content: []byte("10.0.0.7:1 and 10.0.0.7"), Program: true}}, b.addressed(given)); diff != "" || string(given[0].Content) != "@IP@:1 and @IP@" {
 		t.Errorf("(-want +got):\n%s\nwhat was given: %s", diff, given[0].Content)
 	}
-	if diff := cmp.Diff([]string{"x", "--bind", "10.0.0.7:2"}, b.arguments(lrp.Run{Path: "x", Args: []string{"--bind", "@IP@:2"}})); diff != "" {
+	if diff := cmp.Diff([]string{"x", "--bind", "10.0.0.7:2"}, b.arguments(&lrp.Run{Path: "x", Args: []string{"--bind", "@IP@:2"}})); diff != "" {
 		t.Error(diff)
 	}
 	b.full.AddressMark = ""

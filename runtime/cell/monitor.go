@@ -60,7 +60,7 @@ func (c *capture) text() string {
 }
 
 // startCaptured starts a process of a monitor, whose output goes to p.captured.
-func (p *performer) startCaptured(ctx context.Context, r lrp.Run) (running, error) {
+func (p *performer) startCaptured(ctx context.Context, r *lrp.Run) (running, error) {
 	u, err := p.lookUp(r.User)
 	if err != nil {
 		return running{}, err

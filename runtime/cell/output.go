@@ -62,7 +62,7 @@ func (i *instance) sink(source string) logs.Sink {
 
 func (o *follower) Start() {
 	o.reading.Go(fault.Func("cell", func() {
-		if err := fault.Guard("cell", func() error { return o.Run(o.ctx) }); err != nil {
+		if err := o.Run(o.ctx); err != nil {
 			o.failed(err)
 		}
 	}))

@@ -51,12 +51,7 @@ func (p *performer) perform() error {
 		p.thawToEnd()
 		cancel()
 	}
-	if p.init == "" {
-		if err := p.startIdle(ctx); err != nil {
-			return err
-		}
-	}
-	if err := p.do(ctx, "setup", p.full.Setup, p.spec.Log.Source); err != nil {
+	if err := p.prepare(ctx); err != nil {
 		return err
 	}
 	err := p.main(ctx)
@@ -64,6 +59,16 @@ func (p *performer) perform() error {
 		return failure{errGone.Error()} // somebody else ended the idle process
 	}
 	return err
+}
+
+// prepare is what is before main.
+func (p *performer) prepare(ctx context.Context) error {
+	if p.init == "" {
+		if err := p.startIdle(ctx); err != nil {
+			return err
+		}
+	}
+	return p.do(ctx, "setup", p.full.Setup, p.spec.Log.Source)
 }
 
 // onHalt notes that Stop was called, and calls cancel, once it is. The function that it returns waits until this is done,
@@ -98,25 +103,36 @@ func isClosed(c <-chan struct{}) bool {
 func (p *performer) main(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ends := make(chan error)
-	count, worked := 0, false
-	begin := func(f func() error) {
-		count++
-		fault.Go("cell", func() { ends <- fault.Guard("cell", f) })
-	}
-	begin(func() error {
+	var errs []error
+	worked := false
+	together(p.parts(ctx, cancel, &worked), func(err error) {
+		errs = append(errs, err)
+		if err != nil || ctx.Err() != nil {
+			p.endBegins()
+			cancel()
+		}
+	})
+	return p.mainEnd(errs, worked)
+}
+
+// parts are what main does at once. The action notes in worked that it ended well. It stays apart
+// from main, as performed does from live.
+//
+//go:noinline
+func (p *performer) parts(ctx context.Context, cancel func(), worked *bool) []func() error {
+	all := []func() error{func() error {
 		err := p.do(ctx, "action", p.full.Action, p.spec.Log.Source)
 		if err == nil {
 			p.isUp()
-			worked = true
+			*worked = true
 		}
 		if err == nil && (!p.watched() || len(p.full.Sidecars) > 0) {
 			cancel()
 		}
 		return err
-	})
+	}}
 	for n, s := range p.full.Sidecars {
-		begin(func() error {
+		all = append(all, func() error {
 			err := p.do(ctx, stepName("sidecar", n), s.Action, p.spec.Log.Source)
 			if err == nil {
 				cancel()
@@ -124,24 +140,41 @@ func (p *performer) main(ctx context.Context) error {
 			return err
 		})
 	}
-	begin(func() error { return p.watch(ctx) })
-	var errs []error
-	for range count {
-		err := <-ends
-		errs = append(errs, err)
-		if err != nil || ctx.Err() != nil {
-			p.endBegins()
-			cancel()
-		}
-	}
+	return append(all, func() error { return p.watch(ctx) })
+}
+
+// mainEnd is the end of main, whose parts ended with errs.
+func (p *performer) mainEnd(errs []error, worked bool) error {
 	err := joined(errs)
 	switch {
 	case worked && errors.Is(err, errCancelled):
 		return nil
-	case count == 2 && !p.watched() && slices.Contains(errs, errGrace):
+	case len(p.full.Sidecars) == 0 && !p.watched() && slices.Contains(errs, errGrace):
 		return errGrace // nothing is around the action
 	}
 	return err
+}
+
+// together runs all at once, and calls ended with what each returned, one after the other. The
+// last one runs in this goroutine: each other one's stack is a part of what an instance costs.
+func together(all []func() error, ended func(error)) {
+	var mu sync.Mutex
+	run := func(f func() error) {
+		err := fault.Guard("cell", f)
+		mu.Lock()
+		defer mu.Unlock()
+		ended(err)
+	}
+	last := len(all) - 1
+	if last < 0 {
+		return
+	}
+	var others sync.WaitGroup
+	for _, f := range all[:last] {
+		others.Go(fault.Func("cell", func() { run(f) }))
+	}
+	run(all[last])
+	others.Wait()
 }
 
 // watched reports whether a check outlives the end of the action.

@@ -16,7 +16,7 @@ const defaultNofile = 16384
 
 // processOf is run as u runs it. Garden starts a process without a directory in
 // its user's home.
-func (b *build) processOf(u user, run lrp.Run) container.Process {
+func (b *build) processOf(u user, run *lrp.Run) container.Process {
 	nofile := run.Nofile
 	if nofile == 0 {
 		nofile = defaultNofile

@@ -8,7 +8,7 @@ import (
 
 // sayLimits logs which limits of a process are cut: nothing that the daemon
 // starts may have more than the daemon itself. AllFiles asks for no more.
-func (b *build) sayLimits(r lrp.Run) {
+func (b *build) sayLimits(r *lrp.Run) {
 	for _, l := range []struct {
 		what     string
 		resource int

@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"syscall"
@@ -18,7 +19,7 @@ const (
 )
 
 // stopOf is how a process is ended.
-func stopOf(r lrp.Run) []lrp.Signal {
+func stopOf(r *lrp.Run) []lrp.Signal {
 	if len(r.Stop) > 0 {
 		return r.Stop
 	}
@@ -26,7 +27,7 @@ func stopOf(r lrp.Run) []lrp.Signal {
 }
 
 // graceOf is how long a process may take to end.
-func graceOf(r lrp.Run) (all time.Duration) {
+func graceOf(r *lrp.Run) (all time.Duration) {
 	for _, s := range stopOf(r) {
 		all += s.Wait
 	}
@@ -50,25 +51,30 @@ func signalOf(name string) syscall.Signal {
 const doubtTime = 250 * time.Millisecond
 
 // run is the life of one process.
-func (p *performer) run(ctx context.Context, at string, r lrp.Run, source string) error {
-	if s := p.step(at); s.Done {
+func (p *performer) run(ctx context.Context, at string, r *lrp.Run, source string) error {
+	source = cmp.Or(r.LogSource, source)
+	if done, err := p.wasDone(at); done {
 		p.ranFirst(at)
-		return s.err()
+		return err
 	}
 	began := time.Now()
 	running, err := p.process(ctx, at, r, source)
 	if err != nil {
 		return p.done(at, err)
 	}
-	end := p.await(ctx, running, stopOf(r))
+	return p.ran(at, r, source, began, running.out, p.await(ctx, running, stopOf(r)))
+}
+
+// ran is what follows the end of a process. It is apart from run, as performed is from live.
+func (p *performer) ran(at string, r *lrp.Run, source string, began time.Time, out output, end runEnd) error {
 	if p.captured == nil && !end.away {
 		p.trace.step("run", path.Base(r.Path), began, end.err(source) != nil)
 	}
 	if end.away {
-		running.out.Close()
+		out.Close()
 		return errCancelled
 	}
-	running.out.Drain()
+	out.Drain()
 	defer p.ranFirst(at)
 	if p.endedByFirst(at, end) {
 		return p.done(at, errCancelled)
@@ -124,32 +130,35 @@ func (e runEnd) outOfMemory() bool { return e.exit.OOM && e.exit.Code == 128+int
 
 // await waits for the end of a process, and ends it when ctx does.
 func (p *performer) await(ctx context.Context, running running, stop []lrp.Signal) runEnd {
-	exits := make(chan container.Exit, 1)
-	fault.Go("cell", func() {
-		var exit container.Exit
-		err := fault.Guard("cell", func() (err error) {
-			exit, err = running.Wait(p.life)
-			return err
-		})
-		if err != nil && p.life.Err() == nil {
-			p.cell.cfg.Log.ErrorContext(p.life, "exit status was lost", "instance_guid", p.guid(), "err", err)
-		}
-		exits <- exit
-	})
-	select {
-	case x := <-exits:
-		return runEnd{exit: x, away: p.life.Err() != nil}
-	case <-ctx.Done():
-	}
-	select {
-	case x := <-exits: // it ended before it was asked to
-		return runEnd{exit: x, away: p.life.Err() != nil}
-	default:
-	}
-	if p.life.Err() != nil {
+	exit, err := p.exitOf(ctx, running)
+	switch {
+	case err == nil || ctx.Err() == nil: // it ended before it was asked to
+		return runEnd{exit: exit, away: p.life.Err() != nil}
+	case p.life.Err() != nil:
 		return runEnd{away: true}
 	}
+	exits := make(chan container.Exit, 1)
+	fault.Go("cell", func() {
+		exit, _ := p.exitOf(p.life, running)
+		exits <- exit
+	})
 	return p.terminate(running, exits, stop)
+}
+
+// exitOf waits for the end of a process until ctx ends.
+func (p *performer) exitOf(ctx context.Context, running running) (exit container.Exit, err error) {
+	err = fault.Guard("cell", func() (err error) {
+		exit, err = running.Wait(ctx)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		p.lost(ctx, err)
+	}
+	return exit, err
+}
+
+func (p *performer) lost(ctx context.Context, err error) {
+	p.cell.cfg.Log.ErrorContext(ctx, "exit status was lost", "instance_guid", p.guid(), "err", err)
 }
 
 // terminate ends a process: with one signal after the other, and SIGKILL at last.

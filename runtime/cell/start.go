@@ -23,7 +23,7 @@ type running struct {
 
 // process starts the process of a step, or finds the one that an earlier
 // daemon started.
-func (p *performer) process(ctx context.Context, at string, r lrp.Run, source string) (running, error) {
+func (p *performer) process(ctx context.Context, at string, r *lrp.Run, source string) (running, error) {
 	if p.captured != nil {
 		return p.startCaptured(ctx, r)
 	}
@@ -51,7 +51,7 @@ func (p *performer) process(ctx context.Context, at string, r lrp.Run, source st
 	return running{proc, out}, nil
 }
 
-func (p *performer) findProcess(ctx context.Context, at string, s stepRecord, r lrp.Run, source string) running {
+func (p *performer) findProcess(ctx context.Context, at string, s stepRecord, r *lrp.Run, source string) running {
 	out, err := p.cell.follow(p.instance, at, sourceOf(r, source))
 	if err != nil {
 		p.cell.cfg.Log.ErrorContext(ctx, "output was not found", "instance_guid", p.guid(), "err", err)
@@ -65,7 +65,7 @@ func (p *performer) findProcess(ctx context.Context, at string, s stepRecord, r 
 }
 
 // sourceOf returns the source of a process' output, or "" if it is discarded.
-func sourceOf(r lrp.Run, source string) string {
+func sourceOf(r *lrp.Run, source string) string {
 	if r.Quiet {
 		return ""
 	}
@@ -82,7 +82,7 @@ func (b *build) startError(err error) error {
 
 // startStep starts the process of a step: the container's first, or one next to
 // it.
-func (p *performer) startStep(ctx context.Context, at string, r lrp.Run) (Process, error) {
+func (p *performer) startStep(ctx context.Context, at string, r *lrp.Run) (Process, error) {
 	u, err := p.lookUp(r.User)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (p *performer) startFirst(ctx context.Context, at string, first container.P
 // startIdle starts the container with its init alone, unless it runs.
 func (p *performer) startIdle(ctx context.Context) error {
 	if p.record().StartedAt.IsZero() {
-		idle := container.Process{Cwd: "/", Env: p.environment(p.user, lrp.Run{}), UID: p.user.UID, GID: p.user.GID, Groups: p.user.Groups, Nofile: defaultNofile}
+		idle := container.Process{Cwd: "/", Env: p.environment(p.user, &lrp.Run{}), UID: p.user.UID, GID: p.user.GID, Groups: p.user.Groups, Nofile: defaultNofile}
 		state, err := p.startContainer(ctx, p.container(idle))
 		if err == nil {
 			err = p.save(func(r *record) {
@@ -239,7 +239,7 @@ func (f firstProcess) Wait(ctx context.Context) (container.Exit, error) {
 // openOutput creates the FIFOs of a process and opens their reading ends
 // before it can write to them: a FIFO that no process has open loses its
 // content.
-func (p *performer) openOutput(at string, r lrp.Run, source string) (output, error) {
+func (p *performer) openOutput(at string, r *lrp.Run, source string) (output, error) {
 	if err := p.makePipes(at); err != nil {
 		return nil, fmt.Errorf("make output pipes: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // checkFunc watches a container's health until ctx ends, or until it has reported
 // that the container is unhealthy: health.Run.
-type checkFunc func(context.Context, health.Spec, func(health.Event))
+type checkFunc func(context.Context, *health.Spec, func(health.Event))
 
 // watchStep is the step of a program that watches the container.
 const watchStep = "watch"
@@ -19,8 +19,8 @@ const watchStep = "watch"
 // watch watches the container from the time when its first process runs. It
 // ends with a failure when the container is not healthy.
 func (p *performer) watch(ctx context.Context) error {
-	if s := p.step(watchStep); s.Done {
-		return s.err()
+	if done, err := p.wasDone(watchStep); done {
+		return err
 	}
 	select {
 	case <-p.up:
@@ -56,9 +56,9 @@ func (p *performer) watchAwake(ctx context.Context) (bad failure, frozen bool) {
 }
 
 // healthSpec says how to watch the container from its current phase on.
-func (p *performer) healthSpec() health.Spec {
+func (p *performer) healthSpec() *health.Spec {
 	rec := p.record()
-	spec := health.Spec{
+	spec := &health.Spec{
 		Checks: p.full.Checks, Exec: p.exec, StartTimeout: p.spec.StartTimeout,
 		Healthy: rec.Phase == lrp.PhaseRunning, Ready: rec.Ready, Active: rec.Role == lrp.Active,
 		Hint: p.portHint, Starved: func() time.Duration { return p.cell.cfg.Containers.Starved(p.guid()) },

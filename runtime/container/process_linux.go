@@ -102,11 +102,17 @@ func (p *process) signal(sig syscall.Signal) error {
 	return sent
 }
 
+// wait returns the exit, also if ctx ends at the same time.
 func (p *process) wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-p.done:
 		return p.exit, nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-p.done:
+		return p.exit, nil
+	default:
 		return Exit{}, context.Cause(ctx)
 	}
 }

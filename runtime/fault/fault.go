@@ -65,18 +65,23 @@ func report(part string, value any) *Panic {
 
 // Guard calls f. A panic of f is reported, and is its error.
 func Guard(part string, f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = report(part, v)
-		}
-	}()
+	defer catch(part, &err)
 	return f()
+}
+
+// catch has a panic reported, and makes it the error. It is to be deferred.
+func catch(part string, err *error) {
+	if v := recover(); v != nil {
+		*err = report(part, v)
+	}
 }
 
 // Func is f that reports its panic and returns.
 func Func(part string, f func()) func() {
 	return func() {
-		_ = Guard(part, func() error { f(); return nil })
+		var err error // reported
+		defer catch(part, &err)
+		f()
 	}
 }
 

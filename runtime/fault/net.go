@@ -15,13 +15,6 @@ import (
 // net/http reads and writes connections and bodies in some, and dials in others.
 // What they are given goes through the functions of this file.
 
-// catch makes a panic the error of the function that defers it.
-func catch(part string, err *error) {
-	if v := recover(); v != nil {
-		*err = report(part, v)
-	}
-}
-
 // Conn is c, with its panics for errors.
 func Conn(part string, c net.Conn) net.Conn { return &conn{c, part} }
 

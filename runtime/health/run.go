@@ -16,41 +16,38 @@ import (
 // Run watches until ctx ends or the container turns out unhealthy, which is
 // its last event. Events come in order, from one goroutine at a time; Run
 // waits for event to return.
-func Run(ctx context.Context, spec Spec, event func(Event)) {
+func Run(ctx context.Context, spec *Spec, event func(Event)) {
 	dialer := &net.Dialer{}
 	run(ctx, spec, dialer.DialContext, event)
 }
 
-func run(ctx context.Context, spec Spec, dial dialFunc, event func(Event)) {
-	p := prober{address: spec.Address, dial: dial, exec: spec.Exec, starved: spec.Starved}
-	w := &watch{spec: spec, live: p.probes(spec.Checks.Liveness), ready: p.probes(spec.Checks.Readiness), active: steady(p.probes(spec.Checks.Active)), events: make(chan Event)}
-	if w.monitored = len(w.live) == 0 && spec.Monitor != nil; w.monitored {
-		w.live = []probe{{ask: spec.Monitor, interval: defaultInterval, pause: monitorPause}}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	fault.Go("health", func() {
-		defer close(w.events)
-		if err := fault.Guard("health", func() error { w.start(ctx); return nil }); err != nil {
-			w.emit(ctx, Unhealthy, err.Error())
-		}
-	})
-	for e := range w.events {
-		if ctx.Err() == nil {
-			event(e)
-		}
-		if e.Type == Unhealthy || e.Type == NeverHealthy {
-			cancel()
-		}
+func run(ctx context.Context, spec *Spec, dial dialFunc, event func(Event)) {
+	w := newWatch(spec, dial, event)
+	ctx, w.cancel = context.WithCancel(ctx)
+	defer w.cancel()
+	if err := fault.Guard("health", func() error { w.start(ctx); return nil }); err != nil {
+		w.emit(ctx, Unhealthy, err.Error())
 	}
 }
 
 // watch is one Run.
 type watch struct {
-	spec                Spec
+	spec                *Spec
 	live, ready, active []probe
 	monitored           bool // live is the monitor
-	events              chan Event
+	cancel              func()
+
+	mu    sync.Mutex // held while event runs
+	event func(Event)
+}
+
+func newWatch(spec *Spec, dial dialFunc, event func(Event)) *watch {
+	p := prober{address: spec.Address, dial: dial, exec: spec.Exec, starved: spec.Starved}
+	w := &watch{spec: spec, live: p.probes(spec.Checks.Liveness), ready: p.probes(spec.Checks.Readiness), active: steady(p.probes(spec.Checks.Active)), event: event}
+	if w.monitored = len(w.live) == 0 && spec.Monitor != nil; w.monitored {
+		w.live = []probe{{ask: spec.Monitor, interval: defaultInterval, pause: monitorPause}}
+	}
+	return w
 }
 
 func (w *watch) start(ctx context.Context) {
@@ -284,35 +281,50 @@ func joined(prefix string, errs []error) string {
 // once more, so that all that fail are named. It returns the failures, the first
 // one first; none when ctx ended.
 func untilAny(ctx context.Context, probes []probe) []error {
-	within, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type failure struct {
-		of  int
-		err error
-	}
-	ends := make(chan failure)
-	for n, p := range probes {
-		fault.Go("health", func() {
-			ends <- failure{n, fault.Guard("health", func() error { return p.untilFailure(within) })}
-		})
-	}
-	failed := map[int]bool{}
-	var errs []error
-	for range probes {
-		if end := <-ends; end.err != nil {
-			errs, failed[end.of] = append(errs, end.err), true
-			cancel()
-		}
-	}
-	if len(errs) == 0 {
+	failed := untilFailure(ctx, probes)
+	if len(failed.errs) == 0 {
 		return nil
 	}
-	for n, err := range askOnce(ctx, probes, failed) {
-		if err != nil && !failed[n] {
-			errs = append(errs, err)
+	for n, err := range askOnce(ctx, probes, failed.which) {
+		if err != nil && !failed.which[n] {
+			failed.errs = append(failed.errs, err)
 		}
 	}
-	return errs
+	return failed.errs
+}
+
+// failures are those of probes, in the order of time.
+type failures struct {
+	mu    sync.Mutex
+	errs  []error
+	which map[int]bool // the probes' numbers
+}
+
+func (f *failures) add(n int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.errs, f.which[n] = append(f.errs, err), true
+}
+
+// untilFailure asks every probe's interval until one has failed or ctx ended. The first one is asked
+// in this goroutine: each other one's stack is a part of what an instance costs.
+func untilFailure(ctx context.Context, probes []probe) *failures {
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := &failures{which: map[int]bool{}}
+	ask := func(n int) {
+		if err := fault.Guard("health", func() error { return probes[n].untilFailure(within) }); err != nil {
+			cancel()
+			failed.add(n, err)
+		}
+	}
+	var others sync.WaitGroup
+	for n := 1; n < len(probes); n++ {
+		others.Go(fault.Func("health", func() { ask(n) }))
+	}
+	ask(0)
+	others.Wait()
+	return failed
 }
 
 // askOnce asks the probes that have not failed yet at the same time. A probe that
@@ -347,10 +359,16 @@ func (p probe) untilFailure(ctx context.Context) error {
 	return nil
 }
 
+// emit hands on an event. One that says that the container is unhealthy is the last.
 func (w *watch) emit(ctx context.Context, t EventType, reason string) {
-	select {
-	case w.events <- Event{Type: t, At: time.Now(), Reason: reason}:
-	case <-ctx.Done():
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	w.event(Event{Type: t, At: time.Now(), Reason: reason})
+	if t == Unhealthy || t == NeverHealthy {
+		w.cancel()
 	}
 }
 

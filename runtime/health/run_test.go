@@ -51,7 +51,7 @@ func observe(spec Spec, dial dialFunc, d time.Duration) (events, lines []string)
 	defer cancel()
 	spec.Address = address
 	spec.Log = func(l Line) { lines = append(lines, fmt.Sprintf("%s %t %s", l.Source, l.Err, l.Text)) }
-	run(ctx, spec, dial, func(e Event) {
+	run(ctx, &spec, dial, func(e Event) {
 		events = append(events, fmt.Sprintf("%s %s %s", e.At.Sub(began), e.Type, e.Reason))
 	})
 	return events, lines
@@ -154,7 +154,7 @@ func TestRunEndsWithContext(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			run(ctx, Spec{Address: address, Checks: live(lrp.Check{Type: lrp.CheckPort})}, hang, func(e Event) { t.Errorf("got event %v; want none", e) })
+			run(ctx, &Spec{Address: address, Checks: live(lrp.Check{Type: lrp.CheckPort})}, hang, func(e Event) { t.Errorf("got event %v; want none", e) })
 		}()
 		synctest.Wait()
 		cancel(errors.New("stopped"))

@@ -71,15 +71,12 @@ func (f *Follower) Run(ctx context.Context) error {
 	defer f.Close()
 	stop := context.AfterFunc(ctx, fault.Func("logs", f.wake))
 	defer stop()
-	errs := make([]error, len(f.readers))
-	var running sync.WaitGroup
-	for i, r := range f.readers {
-		if r != nil {
-			running.Go(fault.Func("logs", func() { errs[i] = fault.Guard("logs", func() error { return f.follow(ctx, r, i == 1) }) }))
-		}
-	}
-	running.Wait()
-	return errors.Join(errs...)
+	var other sync.WaitGroup
+	var errs [2]error
+	other.Go(fault.Func("logs", func() { errs[1] = f.follow(ctx, 1) }))
+	errs[0] = f.follow(ctx, 0)
+	other.Wait()
+	return errors.Join(errs[:]...)
 }
 
 // wake ends the reads that wait.
@@ -91,17 +88,24 @@ func (f *Follower) wake() {
 	}
 }
 
-func (f *Follower) follow(ctx context.Context, r *reader, stderr bool) error {
-	s := &splitter{max: maxLine, line: func(line []byte) { f.emit(line, stderr) }}
-	defer s.flush()
-	err := r.copyTo(s)
-	switch {
-	case !errors.Is(err, os.ErrDeadlineExceeded):
-		return err
-	case ctx.Err() != nil:
+// follow reads stdout (0) or stderr (1).
+func (f *Follower) follow(ctx context.Context, which int) error {
+	r := f.readers[which]
+	if r == nil {
 		return nil
 	}
-	return r.rest(s)
+	return fault.Guard("logs", func() error {
+		s := &splitter{max: maxLine, line: func(line []byte) { f.emit(line, which == 1) }}
+		defer s.flush()
+		err := r.copyTo(s)
+		switch {
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return err
+		case ctx.Err() != nil:
+			return nil
+		}
+		return r.rest(s)
+	})
 }
 
 // emit hands a line to the sink, if the limit allows.
