@@ -152,13 +152,13 @@ func (p *performer) exitOf(ctx context.Context, running running) (exit container
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		p.lost(ctx, err)
+		p.lostExit(ctx, err)
 	}
 	return exit, err
 }
 
-func (p *performer) lost(ctx context.Context, err error) {
-	p.cell.cfg.Log.ErrorContext(ctx, "exit status was lost", "instance_guid", p.guid(), "err", err)
+func (i *instance) lostExit(ctx context.Context, err error) {
+	i.cell.cfg.Log.ErrorContext(ctx, "exit status was lost", "instance_guid", i.guid(), "err", err)
 }
 
 // terminate ends a process: with one signal after the other, and SIGKILL at last.
