@@ -314,8 +314,8 @@ func untilFailure(ctx context.Context, probes []probe) *failures {
 	failed := &failures{which: map[int]bool{}}
 	ask := func(n int) {
 		if err := fault.Guard("health", func() error { return probes[n].untilFailure(within) }); err != nil {
-			cancel()
 			failed.add(n, err)
+			cancel()
 		}
 	}
 	var others sync.WaitGroup
