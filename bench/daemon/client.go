@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
+	"time"
 )
 
 // Push runs `cupola push` of the app in dir, through the API at api.
@@ -23,17 +25,41 @@ func (d *Daemon) Push(ctx context.Context, api, dir, name string) error {
 	return nil
 }
 
-// Client calls the API as the admin.
+// Client calls the API as the admin. It logs in again before its token ends.
 type Client struct {
-	api, token string
+	d     *Daemon
+	mu    sync.Mutex
+	token string
+	since time.Time
 }
+
+// renewal is after how much time a client logs in again: a token is good for ten minutes.
+const renewal = 5 * time.Minute
 
 // Login gets a token.
 func (d *Daemon) Login(ctx context.Context) (*Client, error) {
+	c := &Client{d: d}
+	return c, c.login(ctx)
+}
+
+func (c *Client) login(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.since) < renewal {
+		return nil
+	}
+	token, err := c.d.newToken(ctx)
+	if err == nil {
+		c.token, c.since = "bearer "+token, time.Now()
+	}
+	return err
+}
+
+func (d *Daemon) newToken(ctx context.Context) (string, error) {
 	form := url.Values{"grant_type": {"password"}, "username": {"admin"}, "password": {Password}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL()+"/oauth/token", strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	req.SetBasicAuth("cf", "")
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -41,9 +67,9 @@ func (d *Daemon) Login(ctx context.Context) (*Client, error) {
 		Token string `json:"access_token"`
 	}
 	if err := send(req, &answer); err != nil {
-		return nil, err
+		return "", err
 	}
-	return &Client{d.URL(), "bearer " + answer.Token}, nil
+	return answer.Token, nil
 }
 
 // Call makes a request and decodes the answer into out, unless that is nil.
@@ -74,11 +100,14 @@ func (c *Client) Send(ctx context.Context, method, path, kind string, body []byt
 }
 
 func (c *Client) request(ctx context.Context, method, path, kind string, body []byte) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.api+path, bytes.NewReader(body))
+	if err := c.login(ctx); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.d.URL()+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Authorization", c.token)
+	req.Header.Set("Authorization", c.Authorization())
 	req.Header.Set("Content-Type", kind)
 	return req, nil
 }
@@ -115,4 +144,8 @@ func send(req *http.Request, out any) error {
 }
 
 // Authorization is the client's header of that name.
-func (c *Client) Authorization() string { return c.token }
+func (c *Client) Authorization() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.token
+}
