@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// drained are keys without spare ones; none are made ahead while starts go on.
+// drained are keys without spare ones; none are made ahead.
 func drained() *keys {
 	k := newKeys()
-	k.quiet.Stop()
+	k.filling.Lock()
 	return k
 }
 
