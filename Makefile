@@ -260,7 +260,8 @@ test-systemd: build ## live through install, upgrade and reboot in a virtual mac
 	@.ci/deps systemd
 	$(SUDO) test/systemd/run bin/cupola $(SYSTEMD_CACHE)
 
-CGROUP2 ?= $(patsubst %/doc.go,./%,$(wildcard test/e2e/*/doc.go)) ./runtime/container ./runtime/cell ./runtime/network ./runtime/users ./rootfs ./rootfs/disk ./rootfs/packed ./rootfs/volume
+# Without the browser's tests, at which user-mode Linux hangs.
+CGROUP2 ?= $(filter-out ./test/e2e/web,$(patsubst %/doc.go,./%,$(wildcard test/e2e/*/doc.go))) ./runtime/container ./runtime/cell ./runtime/network ./runtime/users ./rootfs ./rootfs/disk ./rootfs/packed ./rootfs/volume
 
 .PHONY: test-cgroup2
 test-cgroup2: build ## run the e2e and root tests on cgroup v2, in a virtual machine; not in CI. RUN and SKIP=PATTERN, CGROUP2=PACKAGES
