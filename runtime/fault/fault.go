@@ -69,7 +69,7 @@ func Guard(part string, f func() error) (err error) {
 	return f()
 }
 
-// catch has a panic reported, and makes it the error. It is to be deferred.
+// catch reports a panic and makes it the error. Callers defer it.
 func catch(part string, err *error) {
 	if v := recover(); v != nil {
 		*err = report(part, v)
