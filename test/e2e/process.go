@@ -33,7 +33,7 @@ func Slice(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	<-time.After(200 * time.Microsecond)
+	<-time.After(20 * time.Microsecond)
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
