@@ -69,7 +69,8 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, pull reconcile.Pull,
 	resolver := &resolve.Resolver{Containers: x.Containers, Roots: x.Roots, Users: x.Users, States: x.Dir.Path("cell"), Images: x.Images, Log: x.Log,
 		Store: x.Store, Blobs: x.Blobs, Fetch: l.Releases.Fetch, StackFor: x.StemcellStacks}
 	resolver.Compiler = compile.New(compile.Config{Store: x.Store, Blobs: x.Blobs, Logs: x.Dir.Path("packaging"), Run: resolver.Sandbox().Compile, Log: x.Log})
-	deployments := director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, Export: resolver.Export, AZ: l.cellsOf, Log: x.Log}
+	deployments := director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, Export: resolver.Export, AZ: l.cellsOf,
+		Routed: func(ctx context.Context) error { return l.Ingress.Current(ctx) }, Log: x.Log}
 	if x.None {
 		deployments.Resolve = func(context.Context, director.Request) (*bosh.Deployment, error) { return nil, errNoDeployments }
 		deployments.Export = func(context.Context, director.ExportRequest) (*director.Exported, error) {

@@ -3,6 +3,7 @@ package director
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -52,8 +53,10 @@ type Config struct {
 	Export func(context.Context, ExportRequest) (*Exported, error)
 	// AZ returns the tags of an AZ's cells; nil for an AZ that is only a
 	// name.
-	AZ  func(az string) []string
-	Log *slog.Logger
+	AZ func(az string) []string
+	// Routed waits until names and routes lead where the rows say now; nil: there are none.
+	Routed func(context.Context) error
+	Log    *slog.Logger
 }
 
 // Loop does what was asked of deployments.
@@ -194,6 +197,7 @@ func (l *Loop) do(ctx context.Context, o *order) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
+	l.awaitRouted(ctx)
 	var gone []string
 	err = l.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		if c, err = l.decide(tx, t, faults); err != nil {
@@ -207,6 +211,22 @@ func (l *Loop) do(ctx context.Context, o *order) (time.Time, error) {
 	}
 	l.wakeUp() // there may be more to do at once
 	return c.Wake, err
+}
+
+// routedTime is how long a task waits at most for names to lead to an instance that runs.
+const routedTime = 10 * time.Second
+
+// awaitRouted has what comes next find the instances that run: an errand or script asks for their
+// names once, and so does who hears that a task has ended.
+func (l *Loop) awaitRouted(ctx context.Context) {
+	if l.Routed == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, routedTime, fmt.Errorf("after %s", routedTime))
+	defer cancel()
+	if err := l.Routed(ctx); err != nil {
+		l.Log.WarnContext(ctx, "a task of a deployment goes on before all names of instances are known", "err", err)
+	}
 }
 
 // abandon ends the preparation of tasks that were cancelled.
