@@ -25,7 +25,7 @@ func main() {
 	count := flag.Int("apps", 100, "how many apps sleep")
 	wakes := flag.Int("wakes", 40, "how many of them are woken")
 	flag.Parse()
-	report.Main(20*time.Minute, func(ctx context.Context) error { return measure(ctx, *binary, *app, *count, min(*wakes, *count)) })
+	report.Main(time.Hour, func(ctx context.Context) error { return measure(ctx, *binary, *app, *count, min(*wakes, *count)) })
 }
 
 // bed is the apps of a daemon, with the tables of what was measured.
