@@ -117,14 +117,17 @@ func (c *Cell) currentPolicies() []network.Policy {
 func (r reach) policies(addresses map[*instance]netip.Addr, members map[string][]network.Range) []network.Policy {
 	sorted := slices.SortedFunc(maps.Keys(addresses), func(a, b *instance) int { return strings.Compare(a.guid(), b.guid()) })
 	egress := map[netip.Addr][]network.Rule{}
-	// The instances of an app share one list, which the network reads once for all.
+	// Instances of an app share one list, as do apps of a group that reach no containers: the network reads each list once.
 	type app struct{ egress, policy string }
 	shared := map[app][]network.Rule{}
 	for _, i := range sorted {
 		key := app{i.spec.EgressGroup, i.spec.PolicyGroup}
 		list, known := shared[key]
 		if !known {
-			list = slices.Concat(r.rules(i), r.inside(i.spec.PolicyGroup, members))
+			list = r.rules(i)
+			if inside := r.inside(i.spec.PolicyGroup, members); len(inside) > 0 {
+				list = slices.Concat(list, inside)
+			}
 			if _, ok := r.egress[key.egress]; ok && key.egress != "" { // else the rules are the container's own
 				shared[key] = list
 			}

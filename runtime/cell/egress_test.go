@@ -2,12 +2,14 @@ package cell
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"cupola/runtime/lrp"
+	"cupola/runtime/network"
 )
 
 // reaches are the rules that the machine has, sorted, for each address.
@@ -22,6 +24,29 @@ func (m *machine) reaches() string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, "\n")
+}
+
+// The network reads one list of rules once, whatever number of apps has it: at each start and end it reads all.
+func TestAppsOfAGroupShareAList(t *testing.T) {
+	r, err := newReach(lrp.Reach{Egress: map[string][]lrp.EgressRule{"running/s": {{Protocol: "all", Destinations: []string{"1.1.1.1"}}}},
+		Policies: []lrp.NetworkPolicy{{Source: "app-c", Destination: "app-a", Protocol: "tcp", FirstPort: 1, LastPort: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses, members := map[*instance]netip.Addr{}, map[string][]network.Range{}
+	for n, app := range []string{"app-a", "app-b", "app-c"} {
+		i := &instance{}
+		i.spec.GUID, i.spec.EgressGroup, i.spec.PolicyGroup = app, "running/s", app
+		addresses[i] = netip.AddrFrom4([4]byte{10, 0, 0, byte(n)})
+		members[app] = []network.Range{{From: addresses[i], To: addresses[i]}}
+	}
+	lists := map[*network.Rule]int{}
+	for _, p := range r.policies(addresses, members) {
+		lists[&p.Egress[0]]++
+	}
+	if len(lists) != 2 {
+		t.Errorf("got %d lists; want one of the group, and that of the app that may reach another", len(lists))
+	}
 }
 
 func TestReachChangesWhileContainersRun(t *testing.T) {
