@@ -3,6 +3,7 @@ package identity
 import (
 	"crypto/rand"
 	"crypto/rsa"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,8 +34,12 @@ const (
 
 // keys makes keys ahead of their use. When many instances of an app start at once, and
 // none is left, they share one: each still has its own certificate.
+//
+// At most half of the processors make keys: one takes some 0.1 s, for which others'
+// requests would wait while many apps start.
 type keys struct {
 	spare   chan *rsa.PrivateKey
+	making  chan struct{} // holds one for each key that is made
 	taken   atomic.Int64
 	filling sync.Mutex
 	quiet   *time.Timer // begins to fill
@@ -52,7 +57,7 @@ type lastKey struct {
 }
 
 func newKeys() *keys {
-	k := &keys{spare: make(chan *rsa.PrivateKey, spareKeys), last: map[string]*lastKey{}}
+	k := &keys{spare: make(chan *rsa.PrivateKey, spareKeys), making: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), last: map[string]*lastKey{}}
 	k.quiet = time.AfterFunc(quietFor, k.fill)
 	return k
 }
@@ -95,8 +100,14 @@ func (k *keys) fresh() (*rsa.PrivateKey, error) {
 	case key := <-k.spare:
 		return key, nil
 	default:
-		return rsa.GenerateKey(rand.Reader, keyBits)
+		return k.generate()
 	}
+}
+
+func (k *keys) generate() (*rsa.PrivateKey, error) {
+	k.making <- struct{}{}
+	defer func() { <-k.making }()
+	return rsa.GenerateKey(rand.Reader, keyBits)
 }
 
 func (k *keys) lastOf(app string) *lastKey {
@@ -127,7 +138,7 @@ func (k *keys) fill() {
 		defer k.filling.Unlock()
 		for len(k.spare) < k.enough() && k.taken.Load() == taken {
 			began := time.Now()
-			key, err := rsa.GenerateKey(rand.Reader, keyBits)
+			key, err := k.generate()
 			if err != nil {
 				return
 			}

@@ -1,8 +1,12 @@
 package identity
 
 import (
+	"bytes"
 	"crypto/rsa"
+	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +52,33 @@ func TestKeysOfABurst(t *testing.T) {
 	if a, b := next(t, k, ""), next(t, k, ""); a == b {
 		t.Error("instances of no app share a key")
 	}
+}
+
+// While many apps start, half of the processors are left for others.
+func TestKeysLeaveProcessors(t *testing.T) {
+	k := drained()
+	defer k.quiet.Stop()
+	var starts sync.WaitGroup
+	var left atomic.Int64
+	for i := range 4 * runtime.GOMAXPROCS(0) {
+		left.Add(1)
+		starts.Go(func() {
+			defer left.Add(-1)
+			if _, err := k.next(fmt.Sprint("app:", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	stacks := make([]byte, 1<<20)
+	for left.Load() > 0 {
+		now := stacks[:runtime.Stack(stacks, true)]
+		if made := bytes.Count(now, []byte("crypto/rsa.GenerateKey(")); made > max(1, runtime.GOMAXPROCS(0)/2) {
+			t.Errorf("%d keys are made at once", made)
+			break
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	starts.Wait()
 }
 
 // Each instance has its own key while there are spare ones, and after a while.
