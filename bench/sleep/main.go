@@ -97,7 +97,7 @@ func (b *bed) restarted(ctx context.Context, name string) error {
 	if err := b.Restart(); err != nil {
 		return err
 	}
-	return b.look(ctx, name, 80*time.Second)
+	return b.look(ctx, name, 2*time.Minute)
 }
 
 // quiet is how long the daemon is watched.
