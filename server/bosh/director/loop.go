@@ -222,9 +222,9 @@ func (l *Loop) awaitRouted(ctx context.Context) {
 	if l.Routed == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, routedTime, fmt.Errorf("after %s", routedTime))
+	wait, cancel := context.WithTimeoutCause(ctx, routedTime, fmt.Errorf("after %s", routedTime))
 	defer cancel()
-	if err := l.Routed(ctx); err != nil {
+	if err := l.Routed(wait); err != nil && ctx.Err() == nil {
 		l.Log.WarnContext(ctx, "a task of a deployment goes on before all names of instances are known", "err", err)
 	}
 }

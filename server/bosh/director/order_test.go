@@ -133,6 +133,24 @@ func move(t *testing.T, l *Loop) {
 	}
 }
 
+// TestNamesBeforeWhatIsNext: a task goes on, and ends, only when names lead to what it has started.
+func TestNamesBeforeWhatIsNext(t *testing.T) {
+	l, _, _ := newLoop(t)
+	var seen []string
+	l.Routed = func(context.Context) error {
+		task, i := row(t, l, "1")
+		seen = append(seen, fmt.Sprint(task.State, " ", i.Phase))
+		return errors.New("not in time") // which stops no task
+	}
+	move(t, l)
+	if task, _ := row(t, l, "1"); task.State != cf.BOSHDone {
+		t.Errorf("got %s %q; want the task done", task.State, task.Result)
+	}
+	if last := seen[len(seen)-1]; last != "processing starting" {
+		t.Errorf("waited for names at %q; want the last time when the instance has started and the task has not ended", seen)
+	}
+}
+
 // TestNoRoomForDisks: the task fails, and the next one continues.
 func TestNoRoomForDisks(t *testing.T) {
 	l, shelf, _ := newLoop(t)
