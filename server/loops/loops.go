@@ -69,15 +69,13 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, pull reconcile.Pull,
 	resolver := &resolve.Resolver{Containers: x.Containers, Roots: x.Roots, Users: x.Users, States: x.Dir.Path("cell"), Images: x.Images, Log: x.Log,
 		Store: x.Store, Blobs: x.Blobs, Fetch: l.Releases.Fetch, StackFor: x.StemcellStacks}
 	resolver.Compiler = compile.New(compile.Config{Store: x.Store, Blobs: x.Blobs, Logs: x.Dir.Path("packaging"), Run: resolver.Sandbox().Compile, Log: x.Log})
-	deployments := director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, Export: resolver.Export, AZ: l.cellsOf,
-		Routed: func(ctx context.Context) error { return l.Ingress.Current(ctx) }, Log: x.Log}
+	deployments := director.Config{Store: x.Store, Volumes: x.Volumes, Resolve: resolver.Resolve, Export: resolver.Export, AZ: l.cellsOf, Log: x.Log}
 	if x.None {
 		deployments.Resolve = func(context.Context, director.Request) (*bosh.Deployment, error) { return nil, errNoDeployments }
 		deployments.Export = func(context.Context, director.ExportRequest) (*director.Exported, error) {
 			return nil, errNoDeployments
 		}
 	}
-	l.Director = director.New(deployments)
 	l.Deploys = deploy.New(deploy.Config{Store: x.Store, Within: quota.WithinProcesses(x.QuotaAwakeOnly), Log: x.Log})
 	l.Desired = bbsrows.New()
 	l.Reach = reach.New(reach.Config{Store: x.Store, Cell: x, Log: x.Log})
@@ -86,6 +84,8 @@ func (l *Loops) Open(ctx context.Context, r *router.Router, pull reconcile.Pull,
 		return err
 	}
 	l.Ingress = ingress.New(ingress.Config{Store: x.Store, Router: r, Names: x.Names, Certify: x.Cell.SetInternalNames, BBS: l.Desired, Domain: x.Domain, Ports: ports, Log: x.Log})
+	deployments.Routed = l.Ingress.Current
+	l.Director = director.New(deployments)
 	sources := []reconcile.Source{l.Director.Source()}
 	if len(x.DataServices) > 0 {
 		sources = append([]reconcile.Source{{Desired: databroker.AllDesired}}, sources...)
