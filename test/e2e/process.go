@@ -3,13 +3,10 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 // Alive reports whether a child runs.
@@ -24,19 +21,6 @@ func StateOf(dir string) string {
 	_, after, _ := strings.Cut(string(text), ") ")
 	state, _, _ := strings.Cut(after, " ")
 	return state
-}
-
-// Slice lets a command go on for less than a millisecond, and stops it: so a test can look at what
-// lasts hardly longer.
-func Slice(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
-	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	<-time.After(20 * time.Microsecond)
-	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Processes are those of the daemon's containers, of which there must be some.
