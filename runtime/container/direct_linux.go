@@ -32,11 +32,15 @@ func newLaunchers(cfg Config) (start, direct *launcher, err error) {
 	default:
 		return nil, nil, fmt.Errorf("unknown container engine %q: want %s or %s", cfg.Kind, Runc, Launch)
 	}
-	if err := CheckLaunch(); err != nil {
+	direct = newLauncher(cfg, program.Launch, cfg.Launcher)
+	if err = CheckLaunch(); err == nil {
+		direct.mountNS, err = newMountNamespace()
+	}
+	if err != nil {
 		cfg.Log.Info("runc starts containers, which takes longer", "why", err)
 		return start, nil, nil
 	}
-	return start, newLauncher(cfg, program.Launch, cfg.Launcher), nil
+	return start, direct, nil
 }
 
 // CheckLaunch reports why this machine cannot have an Engine of the kind Launch; such
@@ -64,6 +68,7 @@ func (e *Engine) launchDirect(ctx context.Context, state newState, command start
 		return nil, err
 	}
 	request.Stdio, request.Files, request.Cgroups = stdio.inherited(), len(tasks), len(tasks)
+	request.MountNS = openPath(e.direct.mountNS)
 	if e.tree.v2 {
 		request.Cgroup = filepath.Join(unifiedRoot, state.Config.Cgroups.Path)
 	}

@@ -127,7 +127,7 @@ func (e *Engine) run(ctx context.Context, spec Spec) (*process, error) {
 		return nil, err
 	}
 	defer userNS.Close()
-	config := e.shared.libConfig(spec, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), userNS.Fd()), e.cgroupNamespace(spec.ID))
+	config := e.shared.libConfig(spec, openPath(userNS), e.cgroupNamespace(spec.ID))
 	if e.direct == nil {
 		if err := writeState(e.stateDir(spec.ID), newState{ID: spec.ID, Config: config}); err != nil {
 			return nil, err

@@ -89,7 +89,7 @@ func emptyNetNS(t *testing.T) string {
 		t.Fatal("got no network namespace")
 	}
 	t.Cleanup(func() { f.Close() })
-	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd())
+	return openPath(f)
 }
 
 // idle is the status of a Go program whose runtime has set up its signals and waits.

@@ -39,6 +39,7 @@ type launcher struct {
 	name, dir string // of the embedded program, and where its copy may lie
 	timeout   time.Duration
 	log       *slog.Logger
+	mountNS   *os.File // for the program launch
 
 	mu   sync.Mutex
 	path string
@@ -60,12 +61,14 @@ func (l *launcher) program() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		// Not by /proc/self: the child has put inherited files in this one's place
-		// when it executes it.
-		l.file, l.path = file, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file.Fd())
+		l.file, l.path = file, openPath(file)
 	}
 	return l.path, nil
 }
+
+// openPath leads to an open file of this process, also in a child, which has put
+// inherited files in this one's place.
+func openPath(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()) }
 
 // conversation asks a program for a process by the program's standard input and
 // output. The refusal is why the program did not start it.

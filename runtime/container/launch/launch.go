@@ -32,6 +32,9 @@ type Request struct {
 	// Rootfs, UserNS and NetNS are paths of the host. Without a NetNS the container
 	// has a new one.
 	Rootfs, UserNS, NetNS string
+	// MountNS is the path of the mount namespace that the container's begins as a copy of.
+	// It has the host's /proc and an empty directory /root, and its mounts are private.
+	MountNS string
 	// Cgroup is the directory of the container's cgroup on v2, where the container has a
 	// separate cgroup namespace.
 	Cgroup   string
@@ -79,6 +82,7 @@ func (r Request) Encode() ([]byte, error) {
 	}
 	e.add("rootfs", r.Rootfs)
 	e.add("userns", r.UserNS)
+	e.add("mountns", r.MountNS)
 	if r.NetNS != "" {
 		e.add("netns", r.NetNS)
 	}

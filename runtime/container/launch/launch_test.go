@@ -16,7 +16,7 @@ import (
 // full is a request with every line.
 func full() Request {
 	return Request{
-		Rootfs: "/r", UserNS: "/u", NetNS: "/n", Cgroup: "/c", Hostname: "h", OOMScore: -5, Stdio: [3]bool{true, false, true}, Files: 7, Cgroups: 7,
+		Rootfs: "/r", UserNS: "/u", MountNS: "/m", NetNS: "/n", Cgroup: "/c", Hostname: "h", OOMScore: -5, Stdio: [3]bool{true, false, true}, Files: 7, Cgroups: 7,
 		Mounts: []Mount{
 			{Type: "tmpfs", Source: "shm", Target: "/dev/shm", Attributes: 1<<63 - 1, Data: "mode=1777,size=64m"},
 			{Source: "/a", Target: "/b", Attributes: 1, Recursive: true}, {Source: "/c", Target: "/d"},
