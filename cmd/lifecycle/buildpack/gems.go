@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // gems are the versions of the gems of a bundle, by name.
@@ -14,7 +15,7 @@ type gems map[string]string
 
 // lockedGem is the line of a gem in the specs of a Gemfile.lock. The lines of
 // what a gem depends on are indented further.
-var lockedGem = regexp.MustCompile(`^ {4}(\S+) \(([^)]+)\)\r?\n?$`)
+var lockedGem = pattern.Lazy(`^ {4}(\S+) \(([^)]+)\)\r?\n?$`)
 
 // lockedGems reads the Gemfile.lock that Bundler resolved the app's Gemfile to.
 // An app without one has no gems.
@@ -34,7 +35,7 @@ func (s *stage) lockedGems() (gems, error) {
 func parseGems(text []byte) gems {
 	all := gems{}
 	for line := range bytes.Lines(text) {
-		if m := lockedGem.FindSubmatch(line); m != nil {
+		if m := lockedGem().FindSubmatch(line); m != nil {
 			all[string(m[1])] = string(m[2])
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // goPackage is a package that `go list` found.
@@ -85,12 +86,12 @@ func finalizeGo(s *stage) (string, error) {
 }
 
 // goLine is the least version of Go that a go.mod accepts.
-var goLine = regexp.MustCompile(`(?m)^go\s+([0-9.]+)`)
+var goLine = pattern.Lazy(`(?m)^go\s+([0-9.]+)`)
 
 // goRequirement reads go.mod. An old Go would compile the app and fail on what it does not know; GOTOOLCHAIN lets Go get the version itself.
 func (s *stage) goRequirement() (requirement, error) {
 	text, err := s.readAppFile("go.mod")
-	m := goLine.FindSubmatch(text)
+	m := goLine().FindSubmatch(text)
 	if toolchain := os.Getenv("GOTOOLCHAIN"); err != nil || m == nil || toolchain != "" && toolchain != "local" {
 		return requirement{}, err
 	}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"cupola/cmd/lifecycle/nginx"
+	"cupola/runtime/pattern"
 )
 
 // detectNginx takes an app with a nginx.conf (nginx-buildpack: bin/detect).
@@ -54,7 +54,7 @@ func (s *stage) findNginx() (string, error) {
 	return s.find("nginx", "", []string{"nginx"}, "/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin")
 }
 
-var nginxVersion = regexp.MustCompile(`nginx/([0-9.]+)`)
+var nginxVersion = pattern.Lazy(`nginx/([0-9.]+)`)
 
 // chooseNginx checks what the app's buildpack.yml asks for. The names of nginx's version lines are for any version.
 func (s *stage) chooseNginx(program string) error {
@@ -84,7 +84,7 @@ func (s *stage) chooseNginx(program string) error {
 		return fmt.Errorf("%s -v: %w: %s", program, err, out)
 	}
 	version := "unknown"
-	if m := nginxVersion.FindSubmatch(out); m != nil {
+	if m := nginxVersion().FindSubmatch(out); m != nil {
 		version = string(m[1])
 	}
 	switch v := wanted.Nginx.Version; {
@@ -144,14 +144,14 @@ func hasPort(conf, port string) error {
 	return errors.New("The listen port value in nginx.conf must be configured to the template `{{port}}`: validation of port `{{port}}` failed: no `{{port}}` in nginx.conf") //nolint:revive // Cloud Foundry's words
 }
 
-var noAccessLog = regexp.MustCompile(`(?i)access_log\s+off`)
+var noAccessLog = pattern.Lazy(`(?i)access_log\s+off`)
 
 func (s *stage) checkAccessLog() error {
 	text, err := os.ReadFile(filepath.Join(s.app, "nginx.conf"))
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(string(text), "access_log") || noAccessLog.Match(text) {
+	if !strings.Contains(string(text), "access_log") || noAccessLog().Match(text) {
 		s.warn("Warning: access logging is turned off in your nginx.conf file, this may make your app difficult to debug.")
 	}
 	return nil

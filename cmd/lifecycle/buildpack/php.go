@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"cupola/cmd/lifecycle/phpapp"
+	"cupola/runtime/pattern"
 )
 
 // detectPHP takes an app with a composer.json or a PHP file, up to two directories down (php-buildpack: bin/detect).
@@ -209,8 +209,8 @@ func (a *phpApp) moveToWebDir() error {
 }
 
 var (
-	phpVersion    = regexp.MustCompile(`PHP ([0-9.]+)`)
-	phpExtensions = regexp.MustCompile(`(?m)^extension_dir => (\S+)`)
+	phpVersion    = pattern.Lazy(`PHP ([0-9.]+)`)
+	phpExtensions = pattern.Lazy(`(?m)^extension_dir => (\S+)`)
 )
 
 // findPHPs lists the PHPs of the stack, the newest first.
@@ -220,7 +220,7 @@ func (s *stage) findPHPs(patterns ...string) []phpProgram {
 		programs, _ := filepath.Glob(pattern)
 		for _, fpm := range programs {
 			out, err := s.output(call{argv: []string{fpm, "-n", "-v"}})
-			m := phpVersion.FindStringSubmatch(out)
+			m := phpVersion().FindStringSubmatch(out)
 			if err != nil || m == nil || slices.ContainsFunc(all, func(p phpProgram) bool { return p.version == m[1] }) {
 				continue
 			}
@@ -255,7 +255,7 @@ func pickPHP(all []phpProgram, o phpOptions, c composerFiles) (phpProgram, error
 	wanted, from := c.php, "composer.json"
 	if o.Version != "" && o.Version != "{PHP_DEFAULT}" {
 		wanted, from = o.Version, "PHP_VERSION of .bp-config/options.json"
-		if m := latestPHP.FindStringSubmatch(wanted); m != nil {
+		if m := latestPHP().FindStringSubmatch(wanted); m != nil {
 			wanted = m[1] + "." + m[2] + ".*"
 		}
 	}
@@ -273,7 +273,7 @@ func pickPHP(all []phpProgram, o phpOptions, c composerFiles) (phpProgram, error
 	return phpProgram{}, fmt.Errorf("%s asks for PHP %s, which %s does not have. Available versions: %v%s", from, wanted, stackName(), versions, elsewhere("php", accepts))
 }
 
-var latestPHP = regexp.MustCompile(`^\{PHP_(\d)(\d+)_LATEST\}$`)
+var latestPHP = pattern.Lazy(`^\{PHP_(\d)(\d+)_LATEST\}$`)
 
 // describePHP asks a PHP what it contains.
 func (s *stage) describePHP(p phpProgram) (phpProgram, error) {
@@ -281,7 +281,7 @@ func (s *stage) describePHP(p phpProgram) (phpProgram, error) {
 	if err != nil {
 		return p, err
 	}
-	if m := phpExtensions.FindStringSubmatch(info); m != nil {
+	if m := phpExtensions().FindStringSubmatch(info); m != nil {
 		p.extensions = m[1]
 	}
 	modules, err := s.output(call{argv: []string{p.fpm, "-n", "-m"}})

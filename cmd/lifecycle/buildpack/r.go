@@ -21,7 +21,7 @@ func supplyR(s *stage) error {
 	if err != nil {
 		return fmt.Errorf("Rscript --version: %w: %s", err, out)
 	}
-	s.step("Using R %s of the stack", anyVersion.FindString(string(out)))
+	s.step("Using R %s of the stack", anyVersion().FindString(string(out)))
 	var file struct {
 		Packages []struct {
 			Packages []struct {

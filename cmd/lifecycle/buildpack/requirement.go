@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"cupola/runtime/contract"
+	"cupola/runtime/pattern"
 )
 
 // requirement is the version that an app asks for.
@@ -24,8 +24,8 @@ type requirement struct {
 type installed struct{ path, version string }
 
 var (
-	fullVersion = regexp.MustCompile(`^v?\d+\.\d+\.\d+$`)
-	anyVersion  = regexp.MustCompile(`\d+(\.\d+)+`)
+	fullVersion = pattern.Lazy(`^v?\d+\.\d+\.\d+$`)
+	anyVersion  = pattern.Lazy(`\d+(\.\d+)+`)
 )
 
 // accepts reports whether a version meets the requirement, and whether only nearly: by another patch release.
@@ -33,7 +33,7 @@ func (r requirement) accepts(version string) (ok, nearly bool) {
 	if r.constraint == "" || satisfies(version, r.constraint) {
 		return true, false
 	}
-	if r.digits == 0 || !fullVersion.MatchString(r.constraint) {
+	if r.digits == 0 || !fullVersion().MatchString(r.constraint) {
 		return false, false
 	}
 	have, want := numbers(version), numbers(trimV(r.constraint))
@@ -90,7 +90,7 @@ func (s *stage) findAll(first string, argument string, patterns ...string) []ins
 		seen[real] = true
 		// Elsewhere than in the app: what a file there asks for decides what go and pyenv say of themselves.
 		if out, err := s.command(call{argv: []string{path, argument}, dir: "/"}).CombinedOutput(); err == nil {
-			if v := anyVersion.FindString(string(out)); v != "" {
+			if v := anyVersion().FindString(string(out)); v != "" {
 				others = append(others, installed{path, v})
 			}
 		}

@@ -6,8 +6,9 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 func detectRuby(app string) bool { return exists(filepath.Join(app, "Gemfile")) }
@@ -41,8 +42,8 @@ func supplyRuby(s *stage) error {
 
 // rubyLine is how a Gemfile asks for a version; Bundler refuses any other.
 var (
-	rubyLine  = regexp.MustCompile(`(?m)^\s*ruby[\s(]+(["'][^#\n]*)`)
-	quotedArg = regexp.MustCompile(`["']([^"']+)["']`)
+	rubyLine  = pattern.Lazy(`(?m)^\s*ruby[\s(]+(["'][^#\n]*)`)
+	quotedArg = pattern.Lazy(`["']([^"']+)["']`)
 )
 
 // rubyRequirement reads the line `ruby "~> 3.1"` of the Gemfile, else .ruby-version.
@@ -51,11 +52,11 @@ func (s *stage) rubyRequirement() (requirement, error) {
 	if err != nil {
 		return requirement{}, err
 	}
-	if m := rubyLine.FindSubmatch(text); m != nil {
+	if m := rubyLine().FindSubmatch(text); m != nil {
 		var all []string
 		// Options follow after the versions: engine: "jruby".
 		line, _, _ := strings.Cut(string(m[1]), ":")
-		for _, q := range quotedArg.FindAllStringSubmatch(line, -1) {
+		for _, q := range quotedArg().FindAllStringSubmatch(line, -1) {
 			all = append(all, strings.TrimPrefix(q[1], "ruby-"))
 		}
 		return requirement{from: "the Gemfile", constraint: strings.Join(all, ", ")}, nil
@@ -92,7 +93,7 @@ func (s *stage) isLocked() bool {
 		return false
 	}
 	text, err := s.readAppFile("Gemfile")
-	return err == nil && (bytes.Contains(lock, []byte("RUBY VERSION")) || !rubyLine.Match(text))
+	return err == nil && (bytes.Contains(lock, []byte("RUBY VERSION")) || !rubyLine().Match(text))
 }
 
 func (s *stage) bundleInstall(bundle string) error {

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // tomcatHomes are where systems have Tomcat, the newest first.
@@ -48,12 +49,12 @@ func findTomcat(c tomcatConfig, patterns []string) (home, version string, err er
 	return "", "", fmt.Errorf("%w, for its Tomcat; or push an executable war", lackOf("java").about("Tomcat"))
 }
 
-var tomcatNumber = regexp.MustCompile(`Apache Tomcat Version ([0-9.]+)`)
+var tomcatNumber = pattern.Lazy(`Apache Tomcat Version ([0-9.]+)`)
 
 // tomcatVersion reads a Tomcat's release notes, else the number in its directory's name.
 func tomcatVersion(home string) string {
 	if text, err := os.ReadFile(filepath.Join(home, "RELEASE-NOTES")); err == nil {
-		if m := tomcatNumber.FindSubmatch(text); m != nil {
+		if m := tomcatNumber().FindSubmatch(text); m != nil {
 			return string(m[1])
 		}
 	}
@@ -107,8 +108,8 @@ func contextFile(path string) string {
 }
 
 var (
-	contextTag = regexp.MustCompile(`<Context\b`)
-	docBase    = regexp.MustCompile(`(<Context\b[^>]*?)\s+docBase\s*=\s*("[^"]*"|'[^']*')`)
+	contextTag = pattern.Lazy(`<Context\b`)
+	docBase    = pattern.Lazy(`(<Context\b[^>]*?)\s+docBase\s*=\s*("[^"]*"|'[^']*')`)
 )
 
 // tomcatContext describes the app to Tomcat: its own META-INF/context.xml, with its directory or war as the base.
@@ -131,8 +132,8 @@ func (j javaStage) tomcatContext() (string, error) {
 	if err != nil || own == nil {
 		return `<Context docBase="` + base + `" reloadable="false"/>` + "\n", err
 	}
-	text := docBase.ReplaceAllString(string(own), "$1")
-	at := contextTag.FindStringIndex(text)
+	text := docBase().ReplaceAllString(string(own), "$1")
+	at := contextTag().FindStringIndex(text)
 	if at == nil {
 		return "", errors.New("META-INF/context.xml has no element Context")
 	}

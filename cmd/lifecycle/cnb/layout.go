@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 
 	"cupola/rootfs/unpack"
+	"cupola/runtime/pattern"
 )
 
 // maxDocument is the largest document of a layout, in bytes.
@@ -100,11 +100,11 @@ func chooseImage(all []reference) (reference, error) {
 	return reference{}, fmt.Errorf("there is no image for linux/%s", runtime.GOARCH)
 }
 
-var digestForm = regexp.MustCompile(`^sha256:([0-9a-f]{64})$`)
+var digestForm = pattern.Lazy(`^sha256:([0-9a-f]{64})$`)
 
 // blobPath is where a layout has a blob.
 func blobPath(dir string, r reference) (string, error) {
-	m := digestForm.FindStringSubmatch(r.Digest)
+	m := digestForm().FindStringSubmatch(r.Digest)
 	if m == nil {
 		return "", fmt.Errorf("digest %q is not a sha256 digest", r.Digest)
 	}

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 // Settings are what the buildpack knows of JAVA_OPTS when it stages an app.
@@ -76,11 +77,11 @@ func expandAll(options []string) []string {
 }
 
 // reference is a variable in an option, or a dollar that a backslash keeps from being one.
-var reference = regexp.MustCompile(`\\\$|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*`)
+var reference = pattern.Lazy(`\\\$|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*`)
 
 // expand replaces $VAR and ${VAR}; \$ is a dollar (java-buildpack: docs/framework-java_opts.md).
 func expand(option string) string {
-	return reference.ReplaceAllStringFunc(option, func(r string) string {
+	return reference().ReplaceAllStringFunc(option, func(r string) string {
 		if r == `\$` {
 			return "$"
 		}
@@ -90,8 +91,8 @@ func expand(option string) string {
 
 // escape returns an option as one word of JAVA_OPTS.
 func escape(option string) string {
-	return special.ReplaceAllString(option, `\$0`)
+	return special().ReplaceAllString(option, `\$0`)
 }
 
 // special are the characters that mean something in JAVA_OPTS, and to the shell of a start script.
-var special = regexp.MustCompile(`[\s"'\\` + "`" + `$&|;<>()*?#!]`)
+var special = pattern.Lazy(`[\s"'\\` + "`" + `$&|;<>()*?#!]`)

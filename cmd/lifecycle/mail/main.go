@@ -13,9 +13,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 const usage = "usage: lifecycle mail serve DIR ADDRESS MAXBYTES [CERTFILE KEYFILE] | change DIR | list DIR | show DIR ID"
@@ -118,7 +119,7 @@ func accept(l net.Listener, b *box, users userDir, secure *tls.Config) error {
 // that is random and long.
 type userDir string
 
-var userRule = regexp.MustCompile(`^[a-z0-9]{1,64}$`)
+var userRule = pattern.Lazy(`^[a-z0-9]{1,64}$`)
 
 func hash(password string) string {
 	sum := sha256.Sum256([]byte(password))
@@ -126,7 +127,7 @@ func hash(password string) string {
 }
 
 func (d userDir) check(user, password string) bool {
-	if !userRule.MatchString(user) {
+	if !userRule().MatchString(user) {
 		return false
 	}
 	want, err := os.ReadFile(filepath.Join(string(d), user))
@@ -140,7 +141,7 @@ func (d userDir) change(in io.Reader, out io.Writer) error {
 		verb, rest, _ := strings.Cut(lines.Text(), " ")
 		user, password, _ := strings.Cut(rest, " ")
 		name := filepath.Join(string(d), user)
-		if (verb == "grant" || verb == "revoke") && !userRule.MatchString(user) {
+		if (verb == "grant" || verb == "revoke") && !userRule().MatchString(user) {
 			return errors.New("invalid user")
 		}
 		var err error

@@ -12,11 +12,12 @@ import (
 	netmail "net/mail"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"cupola/runtime/pattern"
 )
 
 // box is a directory of messages. Each is two files, ID.json and ID.eml; it is there once
@@ -39,7 +40,7 @@ type Message struct {
 }
 
 // idRule is what IDs look like: they sort by the time of reception, in microseconds. Earlier ones had only seconds.
-var idRule = regexp.MustCompile(`^[0-9]{14}([0-9]{6})?-[A-Z2-7]{26}$`)
+var idRule = pattern.Lazy(`^[0-9]{14}([0-9]{6})?-[A-Z2-7]{26}$`)
 
 var (
 	errNone     = errors.New("there is no such message")
@@ -163,7 +164,7 @@ func (b *box) makeRoom(size int64) error {
 
 // remove deletes a message; its description first, so that none is listed without content.
 func (b *box) remove(id string) error {
-	if !idRule.MatchString(id) {
+	if !idRule().MatchString(id) {
 		return errNone
 	}
 	if err := os.Remove(b.file(id, "json")); errors.Is(err, fs.ErrNotExist) {
@@ -212,7 +213,7 @@ func (b *box) list(limit int) (all []Message, err error) {
 
 // copyTo writes the content of a message.
 func (b *box) copyTo(w io.Writer, id string) error {
-	if !idRule.MatchString(id) {
+	if !idRule().MatchString(id) {
 		return errNone
 	}
 	f, err := os.Open(b.file(id, "eml"))

@@ -17,6 +17,8 @@ import (
 	"text/template"
 
 	"go.yaml.in/yaml/v3"
+
+	"cupola/runtime/pattern"
 )
 
 // Varify is the name of the program.
@@ -86,7 +88,7 @@ func nameServers(file string) []string {
 }
 
 // included finds the files that a configuration includes.
-var included = regexp.MustCompile(`include\s+([-.\w/]+\.conf);`)
+var included = pattern.Lazy(`include\s+([-.\w/]+\.conf);`)
 
 // Files returns a configuration and the files that it includes.
 func Files(file string) ([]string, error) {
@@ -95,7 +97,7 @@ func Files(file string) ([]string, error) {
 		return nil, fmt.Errorf("could not read config file: %w", err)
 	}
 	all := []string{file}
-	for _, m := range included.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range included().FindAllStringSubmatch(string(text), -1) {
 		path := m[1]
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(file), path)
@@ -162,7 +164,7 @@ func (v Values) module(name string) string {
 	return "load_module " + filepath.Join(dir, name) + ".so;"
 }
 
-var httpBlock = regexp.MustCompile(`(?m)^([^#\n]*\bhttp\s*\{)`)
+var httpBlock = pattern.Lazy(`(?m)^([^#\n]*\bhttp\s*\{)`)
 
 // tempPaths are directories of nginx in the block http. A system's nginx has them where only root can write.
 var tempPaths = []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"}
@@ -186,7 +188,7 @@ func (v Values) add(texts []string) {
 	}
 	done := false
 	for i, text := range texts {
-		if at := httpBlock.FindStringIndex(text); at != nil && !done {
+		if at := httpBlock().FindStringIndex(text); at != nil && !done {
 			texts[i], done = text[:at[1]]+paths.String()+text[at[1]:], true
 		}
 	}
@@ -194,9 +196,9 @@ func (v Values) add(texts []string) {
 }
 
 // comment is what nginx ignores.
-var comment = regexp.MustCompile(`(?m)(^|[\s;{}])#.*$`)
+var comment = pattern.Lazy(`(?m)(^|[\s;{}])#.*$`)
 
 // hasDirective reports whether a directive is in a configuration, outside of comments.
 func hasDirective(text, name string) bool {
-	return regexp.MustCompile(`(?m)(^|[\s;{}])` + name + `\s`).MatchString(comment.ReplaceAllString(text, "$1"))
+	return regexp.MustCompile(`(?m)(^|[\s;{}])` + name + `\s`).MatchString(comment().ReplaceAllString(text, "$1"))
 }

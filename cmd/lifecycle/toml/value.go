@@ -2,9 +2,10 @@ package toml
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"cupola/runtime/pattern"
 )
 
 func (p *parser) value() (any, error) {
@@ -86,17 +87,17 @@ func (p *parser) inline() (any, error) {
 }
 
 var (
-	number   = regexp.MustCompile(`^[+-]?(0|[1-9](_?[0-9])*)$`)
-	based    = regexp.MustCompile(`^0(x[0-9A-Fa-f](_?[0-9A-Fa-f])*|o[0-7](_?[0-7])*|b[01](_?[01])*)$`)
-	float    = regexp.MustCompile(`^[+-]?((0|[1-9](_?[0-9])*)(\.[0-9](_?[0-9])*)?([eE][+-]?[0-9](_?[0-9])*)?|inf|nan)$`)
-	moment   = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?|[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?)$`)
-	dateOnly = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+	number   = pattern.Lazy(`^[+-]?(0|[1-9](_?[0-9])*)$`)
+	based    = pattern.Lazy(`^0(x[0-9A-Fa-f](_?[0-9A-Fa-f])*|o[0-7](_?[0-7])*|b[01](_?[01])*)$`)
+	float    = pattern.Lazy(`^[+-]?((0|[1-9](_?[0-9])*)(\.[0-9](_?[0-9])*)?([eE][+-]?[0-9](_?[0-9])*)?|inf|nan)$`)
+	moment   = pattern.Lazy(`^([0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?|[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?)$`)
+	dateOnly = pattern.Lazy(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 )
 
 // scalar reads a number, a boolean, or a date or time.
 func (p *parser) scalar() (any, error) {
 	word := p.word()
-	if dateOnly.MatchString(word) && p.peek() == ' ' && p.at+1 < len(p.text) && '0' <= p.text[p.at+1] && p.text[p.at+1] <= '9' {
+	if dateOnly().MatchString(word) && p.peek() == ' ' && p.at+1 < len(p.text) && '0' <= p.text[p.at+1] && p.text[p.at+1] <= '9' {
 		p.at++
 		word += " " + p.word()
 	}
@@ -104,13 +105,13 @@ func (p *parser) scalar() (any, error) {
 	switch {
 	case word == "true", word == "false":
 		return word == "true", nil
-	case moment.MatchString(word):
+	case moment().MatchString(word):
 		return Moment(word), nil
-	case number.MatchString(word):
+	case number().MatchString(word):
 		return integer(plain, 10)
-	case based.MatchString(word):
+	case based().MatchString(word):
 		return integer(plain, 0)
-	case float.MatchString(word):
+	case float().MatchString(word):
 		f, err := strconv.ParseFloat(plain, 64)
 		if err != nil {
 			return nil, fmt.Errorf("the number %s is out of range", word)
