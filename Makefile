@@ -67,7 +67,7 @@ $(PROGRAMS) $(HELPERS) bin/cupola: | go
 
 # The programs that run inside containers: static, and in any image, since nothing of them needs cgo. The same sources give the same bytes at each commit, so that
 # what embeds them is tested again only when they changed.
-runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle runtime/contract -name '*.go') go.mod
+runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle rootfs/unpack runtime/contract runtime/pattern runtime/fault -name '*.go') go.mod
 	@mkdir -p $(@D)
 	go build $(TAGS) -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle
 
@@ -79,7 +79,7 @@ runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 	@mkdir -p $(@D)
 	cmd/lifecycle/init/build $@
 
-runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch cmd/lifecycle/stage rootfs/unpack runtime/contract runtime/gitpack runtime/tunnel runtime/fault -name '*.go' 2>/dev/null) go.mod
+runtime/lifecycle/bin/fetch: $(shell find cmd/lifecycle/fetch cmd/lifecycle/stage rootfs/unpack runtime/contract runtime/gitpack runtime/pattern runtime/tunnel runtime/fault -name '*.go' 2>/dev/null) go.mod
 	@mkdir -p $(@D)
 	go build $(TAGS) -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle/fetch
 

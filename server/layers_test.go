@@ -95,8 +95,8 @@ func TestContainersShareOnlyTheContract(t *testing.T) {
 			switch ours := strings.HasPrefix(i, "cupola/"); {
 			case p.ImportPath == "cupola/runtime/contract" && ours:
 				t.Errorf("%s imports %s: the contract knows neither side", p.ImportPath, i)
-			case inside && ours && !within(i, "cmd/lifecycle") && i != "cupola/runtime/contract" && !slices.Contains([]string{"cupola/rootfs/unpack", "cupola/runtime/gitpack", "cupola/runtime/tunnel"}, i):
-				t.Errorf("%s imports %s: it shares the contract with the daemon, and no other code but the unpacking of archives and packs of git, and the ends of a tunnel", p.ImportPath, i)
+			case inside && ours && !within(i, "cmd/lifecycle") && i != "cupola/runtime/contract" && !slices.Contains([]string{"cupola/rootfs/unpack", "cupola/runtime/gitpack", "cupola/runtime/pattern", "cupola/runtime/tunnel"}, i):
+				t.Errorf("%s imports %s: it shares the contract with the daemon, and no other code but the unpacking of archives and packs of git, the ends of a tunnel, and late compilation of patterns", p.ImportPath, i)
 			case !inside && within(i, "cmd/lifecycle"):
 				t.Errorf("%s imports %s, which runs in containers", p.ImportPath, i)
 			}
