@@ -100,6 +100,7 @@ export const tests = {
     await tabTo(page, /^Apply$/);
     await press(page, 'Enter');
     await page.getByText('The running instances have other values of TYPED.').waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await tabTo(page, /^Restart \(rolling\)$/);
     await press(page, 'Enter');
     await page.getByText('Restart needed.').waitFor({ state: 'detached' });
