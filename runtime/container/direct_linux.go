@@ -33,7 +33,7 @@ func newLaunchers(cfg Config) (start, direct *launcher, err error) {
 		return nil, nil, fmt.Errorf("unknown container engine %q: want %s or %s", cfg.Kind, Runc, Launch)
 	}
 	direct = newLauncher(cfg, program.Launch, cfg.Launcher)
-	if err = CheckLaunch(); err == nil {
+	if err = checkCalls(); err == nil {
 		direct.mountNS, err = newMountNamespace()
 	}
 	if err != nil {
@@ -44,8 +44,20 @@ func newLaunchers(cfg Config) (start, direct *launcher, err error) {
 }
 
 // CheckLaunch reports why this machine cannot have an Engine of the kind Launch; such
-// an Engine starts containers as one of the kind Runc does.
+// an Engine starts containers as one of the kind Runc does. Without root, it only looks at the kernel.
 func CheckLaunch() error {
+	if err := checkCalls(); err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	ns, err := newMountNamespace()
+	if err != nil {
+		return err
+	}
+	return ns.Close()
+}
+
+// checkCalls looks for the system calls of the program launch.
+func checkCalls() error {
 	// The calls fail for other reasons where the kernel has them.
 	mount := unix.MountSetattr(-1, "", 0, &unix.MountAttr{})
 	_, open := unix.Openat2(-1, "", &unix.OpenHow{})
