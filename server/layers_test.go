@@ -108,7 +108,7 @@ func TestContainersShareOnlyTheContract(t *testing.T) {
 // other both ways: rootfs is below runtime/cell, and both are above the leaves
 // of runtime that know neither.
 func TestRootfsBelowCell(t *testing.T) {
-	const leaves = "runtime/contract runtime/durable runtime/egress runtime/fault runtime/pattern runtime/users"
+	const leaves = "runtime/contract runtime/durable runtime/egress runtime/fault runtime/pattern runtime/thread runtime/users"
 	all := map[string]pkg{}
 	for _, p := range packages(t) {
 		all[p.ImportPath] = p
@@ -129,7 +129,7 @@ func TestRootfsBelowCell(t *testing.T) {
 // import those of the rows above its own.
 func TestRootfsImportsOneWay(t *testing.T) {
 	rows := []string{
-		"internal/thread internal/keylock reference unpack pack system/systemtest",
+		"internal/keylock reference unpack pack system/systemtest",
 		"oci tree disk overlay registry/registrytest",
 		"registry system internal/store volume debian",
 		"image layer",

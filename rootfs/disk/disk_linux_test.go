@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cupola/rootfs/internal/thread"
+	"cupola/runtime/thread"
 )
 
 func needRoot(t testing.TB) {
@@ -53,7 +53,7 @@ func makeDisk(t testing.TB, d *Disks, dir string, s Size) {
 // asContainer runs do without the capability that quotas spare, as overlayfs does for containers.
 func asContainer(t testing.TB, do func() error) error {
 	t.Helper()
-	return thread.Throwaway(func() error {
+	return thread.Throwaway("rootfs", func() error {
 		if err := dropResource(); err != nil {
 			return fmt.Errorf("drop CAP_SYS_RESOURCE: %v", err)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cupola/rootfs/internal/thread"
+	"cupola/runtime/thread"
 )
 
 // The kernel's names and layouts of <linux/fs.h> and <linux/quota.h> that x/sys does not have.
@@ -155,7 +155,7 @@ func usedProject(dir string) (int64, bool) {
 // overfill proves that the limit of a probe's directory holds. Quotas do not limit processes with CAP_SYS_RESOURCE, so the
 // writing thread sheds it first, and ends with its goroutine. (Overlayfs sheds it itself for what containers write.)
 func overfill(dir string) error {
-	return thread.Throwaway(func() error { return overfillHere(dir) })
+	return thread.Throwaway("rootfs", func() error { return overfillHere(dir) })
 }
 
 func overfillHere(dir string) error {

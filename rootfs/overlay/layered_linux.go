@@ -7,13 +7,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cupola/rootfs/internal/thread"
+	"cupola/runtime/thread"
 )
 
 // Build calls do with the root of the overlay, mounted in a namespace that ends with the call: no mount is left, whatever
 // becomes of this process. The mounts below hidden are unmounted in that namespace, so that it does not keep them.
 func (o Overlay) Build(hidden string, do func(root *os.File) error) error {
-	return thread.Throwaway(func() error {
+	return thread.Throwaway("rootfs", func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			return fmt.Errorf("unshare mounts: %w", err)
 		}

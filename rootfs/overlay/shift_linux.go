@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cupola/rootfs/internal/thread"
+	"cupola/runtime/thread"
 	"cupola/runtime/users"
 )
 
@@ -91,7 +91,7 @@ func TryShift(dir string, ids users.Range) error {
 	if err != nil {
 		return err
 	}
-	err = thread.Throwaway(func() error { return tryShift(tmp, ids) })
+	err = thread.Throwaway("rootfs", func() error { return tryShift(tmp, ids) })
 	return errors.Join(err, os.RemoveAll(tmp))
 }
 

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cupola/rootfs/internal/thread"
 	"cupola/runtime/contract"
+	"cupola/runtime/thread"
 	"cupola/runtime/users"
 )
 
@@ -22,7 +22,7 @@ const probeTimeout = 10 * time.Second
 // probe runs bash in a stack, as an app would: a machine whose /usr cannot stand alone (Alpine, NixOS) shows it here.
 // The mounts are made in a namespace of one thread, which ends with it, so that none can be left behind.
 func probe(st Stack, ids users.Range) error {
-	return thread.Throwaway(func() error { return probeHere(st, ids) })
+	return thread.Throwaway("rootfs", func() error { return probeHere(st, ids) })
 }
 
 func probeHere(st Stack, ids users.Range) error {

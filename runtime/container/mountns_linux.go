@@ -4,35 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 
-	"cupola/runtime/fault"
+	"cupola/runtime/thread"
 )
 
 // newMountNamespace makes the namespace that those of containers begin as copies of (see launch.Request.MountNS). It lasts
 // as long as the file is open.
-func newMountNamespace() (*os.File, error) {
-	type result struct {
-		file *os.File
-		err  error
-	}
-	results := make(chan result, 1)
-	fault.Go("container", func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		var r result
-		r.err = fault.Guard("container", func() (err error) {
-			r.file, err = leaveMounts()
-			return err
-		})
-		results <- r
+func newMountNamespace() (ns *os.File, err error) {
+	err = thread.Throwaway("container", func() (err error) {
+		ns, err = leaveMounts()
+		return err
 	})
-	r := <-results
-	if r.err != nil {
-		return nil, fmt.Errorf("make a mount namespace for containers: %w", r.err)
+	if err != nil {
+		return nil, fmt.Errorf("make a mount namespace for containers: %w", err)
 	}
-	return r.file, nil
+	return ns, nil
 }
 
 // leaveMounts puts the thread into a new mount namespace. The kernel mounts a container's /proc only where one is seen whole.

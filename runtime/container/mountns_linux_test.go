@@ -3,11 +3,12 @@ package container
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/thread"
 )
 
 // TestMountNamespaceIsSmall holds what starts cost as the number of containers grows: each copies all mounts of this
@@ -37,27 +38,20 @@ func TestMountNamespaceIsSmall(t *testing.T) {
 // mountPoints returns where something is mounted in a namespace.
 func mountPoints(t *testing.T, ns *os.File) (points []string) {
 	t.Helper()
-	type result struct {
-		text []byte
-		err  error
-	}
-	results := make(chan result)
-	go func() {
-		runtime.LockOSThread() // which ends with it
-		var r result
-		if r.err = unix.Unshare(unix.CLONE_FS); r.err == nil {
-			r.err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS)
+	var text []byte
+	err := thread.Throwaway("container", func() (err error) {
+		if err = unix.Unshare(unix.CLONE_FS); err == nil {
+			err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS)
 		}
-		if r.err == nil {
-			r.text, r.err = os.ReadFile("/proc/thread-self/mountinfo")
+		if err == nil {
+			text, err = os.ReadFile("/proc/thread-self/mountinfo")
 		}
-		results <- r
-	}()
-	r := <-results
-	if r.err != nil {
-		t.Fatal(r.err)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(r.text)) {
+	for line := range strings.Lines(string(text)) {
 		points = append(points, strings.Fields(line)[4])
 	}
 	if len(points) < 2 {
