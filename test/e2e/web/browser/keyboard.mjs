@@ -1,5 +1,5 @@
 // Jobs with the keyboard alone.
-import { check, until } from './kit.mjs';
+import { check } from './kit.mjs';
 
 const press = async (page, ...keys) => {
   for (const k of keys) await page.keyboard.press(k);
@@ -91,8 +91,7 @@ export const tests = {
   async 'set a variable, and restart for it'(kit) {
     const page = await kit.admin(kit.app('quiet', 'environment'));
     await page.getByRole('rowheader', { name: 'COLOUR' }).waitFor();
-    const stats = () => kit.api(page, 'GET', `/v3/apps/${kit.config.apps.quiet}/processes/web/stats`);
-    await until(async () => (await stats()).body.resources.every(i => i.state === 'RUNNING'), 'the app to run');
+    await kit.runs(page, 'quiet');
     await tabTo(page, /^Set a variable/);
     await press(page, 'Enter');
     await page.getByRole('dialog').waitFor();

@@ -125,6 +125,12 @@ class Kit {
     return `/apps/${config.apps[name]}${tab && '/' + tab}`;
   }
 
+  /** Waits until all web instances of an app run, and have for more than so many seconds. */
+  runs(page, app, seconds = -1) {
+    const stats = () => this.api(page, 'GET', `/v3/apps/${this.config.apps[app]}/processes/web/stats`);
+    return until(async () => (await stats()).body.resources.every(i => i.state === 'RUNNING' && i.uptime > seconds), app + ' to run');
+  }
+
   /**
    * Calls the API as the page's user: {status, body}. What only reads is asked again where Chromium gives it up, as
    * web/src/lib/api.js does.
