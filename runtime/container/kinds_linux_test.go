@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"cupola/runtime/thread"
 )
 
 // TestKindsMakeTheSame compares all that the kernel says about the processes of a container that each kind of Engine
@@ -74,19 +75,15 @@ func TestKindsMakeTheSame(t *testing.T) {
 // emptyNetNS is the path of a network namespace of the host's.
 func emptyNetNS(t *testing.T) string {
 	t.Helper()
-	files := make(chan *os.File)
-	go func() {
-		runtime.LockOSThread() // which ends with it
-		if unix.Unshare(unix.CLONE_NEWNET) != nil {
-			close(files)
-			return
+	var f *os.File
+	err := thread.Throwaway("container", func() (err error) {
+		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
+			f, err = os.Open("/proc/thread-self/ns/net")
 		}
-		f, _ := os.Open("/proc/thread-self/ns/net")
-		files <- f
-	}()
-	f := <-files
-	if f == nil {
-		t.Fatal("got no network namespace")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
 	return openPath(f)

@@ -66,8 +66,8 @@ func (l *launcher) program() (string, error) {
 	return l.path, nil
 }
 
-// openPath leads to an open file of this process, also in a child, which has put
-// inherited files in this one's place.
+// openPath leads to an open file of this process, for its children too. They have
+// other files with these numbers, so it is not by /proc/self.
 func openPath(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()) }
 
 // conversation asks a program for a process by the program's standard input and

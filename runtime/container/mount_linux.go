@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
 
 	"cupola/runtime/contract"
-	"cupola/runtime/fault"
+	"cupola/runtime/thread"
 )
 
 func (s settings) mounts(spec Spec) []*configs.Mount {
@@ -114,29 +113,16 @@ func mountSys(dir string) error {
 	if is(dir, unix.SYSFS_MAGIC) {
 		return nil
 	}
-	errs := make(chan error, 1)
-	fault.Go("container", func() { errs <- fault.Guard("container", func() error { return mountEmptySys(dir) }) })
-	return <-errs
+	return thread.Throwaway("container", func() error { return mountEmptySys(dir) })
 }
 
-// mountEmptySys runs on a thread that enters an empty network namespace. If it
-// cannot return from it, it stays locked and ends with the goroutine.
+// mountEmptySys runs on a thread that enters an empty network namespace.
 func mountEmptySys(dir string) error {
-	runtime.LockOSThread()
-	host, err := os.Open("/proc/thread-self/ns/net")
-	if err != nil {
-		return err
-	}
-	defer host.Close()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("make a network namespace: %w", err)
 	}
 	const flags = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	err = unix.Mount("sysfs", dir, "sysfs", flags, "")
-	if unix.Setns(int(host.Fd()), unix.CLONE_NEWNET) == nil {
-		runtime.UnlockOSThread()
-	}
-	if err != nil {
+	if err := unix.Mount("sysfs", dir, "sysfs", flags, ""); err != nil {
 		return fmt.Errorf("mount sysfs on %s: %w", dir, err)
 	}
 	return nil
