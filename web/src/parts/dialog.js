@@ -1,5 +1,5 @@
 // Dialogs: <dialog>, one at a time. Esc closes; the focus returns to what opened it.
-import { html, signal, useEffect, useRef, useState, useId, cls } from '../lib/html.js';
+import { html, signal, useLayoutEffect, useRef, useState, useId, cls } from '../lib/html.js';
 import { Icon, Problem, Same } from './basic.js';
 
 const shown = signal(null);
@@ -21,18 +21,21 @@ export function Dialogs() {
 
 function Frame({ Content, props }) {
   const ref = useRef();
-  useEffect(() => {
-    const before = document.activeElement;
-    ref.current.showModal();
+  // A layout's effect ends before the next key is handled; closing gives the focus back.
+  useLayoutEffect(() => {
+    const dialog = ref.current;
+    dialog.onclose = close;
+    dialog.showModal();
     return () => {
-      if (before?.isConnected) before.focus();
+      dialog.onclose = null;
+      dialog.close();
     };
   }, []);
   const backdrop = e => {
     if (e.target === ref.current) close();
   };
   return html`
-    <dialog ref=${ref} class=${cls(props.wide && 'wide')} aria-label=${props.title} onClose=${close} onMouseDown=${backdrop}>
+    <dialog ref=${ref} class=${cls(props.wide && 'wide')} aria-label=${props.title} onMouseDown=${backdrop}>
       <${Content} ...${props} close=${close} />
     </dialog>
   `;

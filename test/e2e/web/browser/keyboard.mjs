@@ -5,6 +5,15 @@ const press = async (page, ...keys) => {
   for (const k of keys) await page.keyboard.press(k);
 };
 
+// What has the focus as soon as the dialog, which is open, is gone: the next key goes there.
+const focusAfter = page =>
+  page.evaluate(() => {
+    window.focused = new Promise(done => {
+      const gone = new MutationObserver(() => document.querySelector('dialog') || done(document.activeElement.textContent.trim()));
+      gone.observe(document.body, { childList: true, subtree: true });
+    });
+  });
+
 // Tabs until what has the focus has a name.
 async function tabTo(page, pattern, max = 60) {
   for (let n = 0; n < max; n++) {
@@ -99,9 +108,11 @@ export const tests = {
     await press(page, 'Tab');
     await page.keyboard.type('by hand');
     await tabTo(page, /^Apply$/);
+    await focusAfter(page);
     await press(page, 'Enter');
+    const focused = await page.evaluate(() => window.focused);
+    check(focused === 'Set a variable…', 'the focus is at ' + focused);
     await page.getByText('The running instances have other values of TYPED.').waitFor();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await tabTo(page, /^Restart \(rolling\)$/);
     await press(page, 'Enter');
     await page.getByText('Restart needed.').waitFor({ state: 'detached' });
