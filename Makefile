@@ -29,7 +29,7 @@ SUDO       := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
 
 STARTER    := runtime/container/starter/program/bin/starter
 LAUNCH     := runtime/container/starter/program/bin/launch
-PROGRAMS   := $(addprefix runtime/lifecycle/bin/,lifecycle launcher init fetch) $(STARTER) $(LAUNCH)
+PROGRAMS   := $(addprefix runtime/lifecycle/bin/,lifecycle launcher fileserver init fetch) $(STARTER) $(LAUNCH)
 # As the daemon embeds them.
 HELPERS    := $(foreach p,$(PROGRAMS),$(subst /bin/,/packed/,$(p)).zst)
 SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' -o -path 'web/dist/*' -type f 2>/dev/null) go.mod
@@ -74,6 +74,10 @@ runtime/lifecycle/bin/lifecycle: $(shell find cmd/lifecycle rootfs/unpack runtim
 runtime/lifecycle/bin/launcher: $(shell find cmd/lifecycle/launcher cmd/lifecycle/launch cmd/lifecycle/vcap runtime/contract -name '*.go') go.mod
 	@mkdir -p $(@D)
 	go build $(TAGS) -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle/launcher
+
+runtime/lifecycle/bin/fileserver: $(shell find cmd/lifecycle/fileserver cmd/lifecycle/static runtime/contract -name '*.go') go.mod
+	@mkdir -p $(@D)
+	go build $(TAGS) -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/lifecycle/fileserver
 
 runtime/lifecycle/bin/init: cmd/lifecycle/init/init.c cmd/lifecycle/init/build
 	@mkdir -p $(@D)

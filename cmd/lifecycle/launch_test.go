@@ -82,7 +82,7 @@ func bareRoot(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"init", "launcher", "lifecycle"} {
+	for _, name := range []string{"init", "launcher", "lifecycle", "fileserver"} {
 		data, err := os.ReadFile(filepath.Join(programsDir, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(root, contract.ProgramDir, name), data, 0o755)

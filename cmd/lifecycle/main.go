@@ -1,5 +1,5 @@
 // The lifecycle command is everything that runs inside containers besides the
-// app, but for what its start needs (see init and launcher): builder, healthcheck, what
+// app, but for what its start needs (see init, launcher and fileserver): builder, healthcheck, what
 // `cf ssh` talks to, the system buildpacks and the tools of stacks that have
 // none. It does what the name it is called by says, or else its first argument.
 package main
@@ -25,7 +25,6 @@ import (
 	"cupola/cmd/lifecycle/scp"
 	"cupola/cmd/lifecycle/shell"
 	"cupola/cmd/lifecycle/sshd"
-	"cupola/cmd/lifecycle/static"
 	"cupola/cmd/lifecycle/tool"
 	"cupola/runtime/contract"
 )
@@ -48,7 +47,7 @@ func run(argv []string) int {
 		}
 		argv = argv[1:]
 	}
-	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|mail|monit|proxy|scp|script|sh|sshd|static|<tool> …")
+	fmt.Fprintln(os.Stderr, "usage: lifecycle builder|buildpack|directories|healthcheck|launcher|mail|monit|proxy|scp|script|sh|sshd|<tool> …")
 	return 2
 }
 
@@ -64,8 +63,6 @@ func dispatch(argv []string) (code int, ok bool) {
 		return cnb.Launch(argv), true
 	case contract.CommandDirectories:
 		return directory.Main(args), true
-	case "static":
-		return static.Main(args), true
 	case "healthcheck":
 		return healthcheck.Main(args), true
 	case "launcher":

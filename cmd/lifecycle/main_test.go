@@ -30,7 +30,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	programs := []*exec.Cmd{exec.Command("init/build", filepath.Join(dir, "init"))}
-	for _, pkg := range []string{"lifecycle", "lifecycle/launcher", "lifecycle/fetch"} {
+	for _, pkg := range []string{"lifecycle", "lifecycle/launcher", "lifecycle/fetch", "lifecycle/fileserver"} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, filepath.Base(pkg)), "cupola/cmd/"+pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		programs = append(programs, cmd)

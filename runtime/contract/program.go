@@ -18,6 +18,8 @@ const (
 	Init     = ProgramDir + "/init"      // the first process of every container
 	Builder  = LifecycleDir + "/builder" // a link to the helper
 	Launcher = LifecycleDir + "/launcher"
+	// FileServer serves static apps; their droplets have a copy.
+	FileServer = ProgramDir + "/fileserver"
 	// CNBBuilder stages by Cloud Native Buildpacks; another link to the helper.
 	CNBBuilder = LifecycleDir + "/" + CommandCNBBuilder
 )

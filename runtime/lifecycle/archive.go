@@ -21,7 +21,7 @@ import (
 func WriteTar(w io.Writer) error { return writeTar(w, inImages()) }
 
 // WriteStagerTar is WriteTar with what stages an app in a pod.
-func WriteStagerTar(w io.Writer) error { return writeTar(w, append(inImages(), "fetch")) }
+func WriteStagerTar(w io.Writer) error { return writeTar(w, ofStagings()) }
 
 func writeTar(w io.Writer, names []string) error {
 	t := tar.NewWriter(w)

@@ -23,7 +23,10 @@ import (
 var programs embed.FS
 
 // installed are the programs of containers here.
-func installed() []string { return append(inImages(), "init", "fetch") }
+func installed() []string { return append(ofStagings(), "init") }
+
+// ofStagings are the programs with which apps are staged in a pod.
+func ofStagings() []string { return append(inImages(), "fetch", "fileserver") }
 
 // inImages are the programs of images of droplets, which need no init: other
 // platforms bring one.

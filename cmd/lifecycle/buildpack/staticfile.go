@@ -9,21 +9,22 @@ import (
 	"path/filepath"
 
 	"cupola/cmd/lifecycle/static"
+	"cupola/runtime/contract"
 )
 
 // detectStaticfile takes an app with a Staticfile, even an empty one. An
 // index.html alone is not enough (staticfile-buildpack: bin/detect).
 func detectStaticfile(app string) bool { return exists(filepath.Join(app, "Staticfile")) }
 
-// supplyStaticfile puts the server, which is this program, into the droplet:
-// a droplet must run where this staging's lifecycle is not.
+// supplyStaticfile puts the server, which lies beside this program, into the
+// droplet: a droplet must run where this staging's lifecycle is not.
 func supplyStaticfile(s *stage) error {
 	s.step("Supplying the static file server")
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	return copyFile(filepath.Join(s.deps, "static"), self, 0o755)
+	return copyFile(filepath.Join(s.deps, "static"), filepath.Join(filepath.Dir(self), filepath.Base(contract.FileServer)), 0o755)
 }
 
 func finalizeStaticfile(s *stage) (string, error) {

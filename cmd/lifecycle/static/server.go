@@ -24,7 +24,7 @@ const shutdownTimeout = 8 * time.Second
 // code. The arguments are the configuration file and the app's directory.
 func Main(args []string) int {
 	if len(args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: static <config-file> <app-directory>")
+		fmt.Fprintln(os.Stderr, "usage: fileserver <config-file> <app-directory>")
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
