@@ -19,13 +19,18 @@ import (
 // Checkup checks the machine for a daemon with this configuration. It needs no data
 // directory and leaves nothing behind.
 func Checkup(ctx context.Context, c config.Config) []doctor.Result {
-	if c.HTTP == defaultHTTP {
-		c.HTTP = cmp.Or(runningHTTP(c.DataDir), c.HTTP)
+	https := c.HTTPS
+	_, runs := doctor.DaemonOf(c.DataDir)
+	if runs {
+		c.HTTP = cmp.Or(c.HTTP, apiAddress(c.DataDir))
 	}
 	if err := c.Validate(); err != nil {
 		return []doctor.Result{{Name: "flags", Level: doctor.Fail, Detail: err.Error(), Fix: "cupola serve --help"}}
 	}
-	return doctor.Check(ctx, doctor.Options{DataDir: c.DataDir, HTTP: c.HTTP, HTTPS: c.HTTPS, Domain: c.Domain,
+	if !runs {
+		https = c.HTTPS // the default, where none was given
+	}
+	return doctor.Check(ctx, doctor.Options{DataDir: c.DataDir, HTTP: c.HTTP, HTTPS: https, Domain: c.Domain,
 		Subnet: func() (netip.Prefix, []network.Use, error) { return datadir.PickSubnet(c.DataDir) }, LinkPrefix: datadir.OwnerOf(c.DataDir).LinkPrefix,
 		IDMap: datadir.IDMap(), Tools: contract.Tools(), Engine: c.Engine, Elsewhere: c.None, Clusters: clusterChecks(c), NoLaunch: container.CheckLaunch(),
 		Trial: func(ctx context.Context, dir string) (map[string]error, error) {
@@ -33,15 +38,8 @@ func Checkup(ctx context.Context, c config.Config) []doctor.Result {
 		}})
 }
 
-// defaultHTTP is the default of --http.
-const defaultHTTP = "127.0.0.1:8080"
-
-// runningHTTP is the address of --http of the daemon that runs on a data directory; ""
-// for none.
-func runningHTTP(dataDir string) string {
-	if _, runs := doctor.DaemonOf(dataDir); !runs {
-		return ""
-	}
+// apiAddress is the address of --http that a data directory names; "" for none.
+func apiAddress(dataDir string) string {
 	api, err := datadir.APIOf(dataDir)
 	if err != nil {
 		return ""

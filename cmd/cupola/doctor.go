@@ -18,8 +18,8 @@ import (
 
 type doctorCmd struct {
 	command.DaemonFlags
-	HTTP   string `help:"The address of 'cupola serve --http'; instead of the default that of the running daemon of --data-dir." default:"127.0.0.1:8080" env:"CUPOLA_HTTP" placeholder:"ADDR"`
-	HTTPS  string `help:"The address of 'cupola serve --https'." default:"127.0.0.1:8443" env:"CUPOLA_HTTPS" placeholder:"ADDR"`
+	HTTP   string `help:"The address of 'cupola serve --http'; by default that of the running daemon of --data-dir, or else 127.0.0.1:8080." env:"CUPOLA_HTTP" placeholder:"ADDR"`
+	HTTPS  string `help:"The address of 'cupola serve --https'; by default that of the running daemon of --data-dir, or else 127.0.0.1:8443." env:"CUPOLA_HTTPS" placeholder:"ADDR"`
 	Domain string `help:"Domain of apps." default:"localhost" env:"CUPOLA_DOMAIN"`
 	Engine string `help:"What is to start containers, as in 'cupola serve --engine'." default:"launch" env:"CUPOLA_ENGINE" placeholder:"ENGINE"`
 

@@ -106,7 +106,8 @@ func TestFlagsAgree(t *testing.T) {
 				continue
 			}
 			compared++
-			if f.Default != s.Default {
+			// What a running daemon may say, too, has its default in the help.
+			if f.Default != s.Default && (f.Default != "" || !strings.Contains(f.Help, "or else "+s.Default)) {
 				t.Errorf("%s --%s: got the default %q; want %q as of cupola serve", n.Path(), f.Name, f.Default, s.Default)
 			}
 		}

@@ -42,7 +42,7 @@ type Result struct {
 // Options is the configuration that the daemon would run with.
 type Options struct {
 	DataDir     string // absolute; it need not exist
-	HTTP, HTTPS string // addresses, or "off"
+	HTTP, HTTPS string // addresses, "off", or "" for those of the daemon that runs
 	Domain      string // of apps
 	// Subnet returns the subnet of containers' addresses, and what overlaps it.
 	Subnet     func() (subnet netip.Prefix, inWay []network.Use, err error)

@@ -15,8 +15,11 @@ func (m *machine) https(ctx context.Context) Result { return m.listens(ctx, "--h
 
 // listens checks that the daemon can listen, or already listens, at addr.
 func (m *machine) listens(ctx context.Context, flag, addr string) Result {
-	if addr == "off" || addr == "" {
+	switch addr {
+	case "off":
 		return fine("off")
+	case "":
+		return fine("as the running daemon listens")
 	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", addr)

@@ -40,13 +40,23 @@ func TestDoctorStartsContainers(t *testing.T) {
 
 type doctorResult struct{ Name, Level, Detail, Fix string }
 
-// TestDoctorFindsTheDaemon of the data directory, wherever it listens.
+// TestDoctorFindsTheDaemon of the data directory, wherever it listens, unless addresses are given.
 func TestDoctorFindsTheDaemon(t *testing.T) {
 	t.Parallel()
 	d := e2e.SharedDaemon(t)
-	got := resultFor(t, "http", exec.Command(d.Binary, "doctor", "--json", "--data-dir", d.Dir))
-	if want := d.Addr + ": cupola is running"; !strings.HasPrefix(got.Detail, want) {
-		t.Errorf("got %+v; want %q", got, want)
+	for _, c := range []struct{ name, flag, want string }{
+		{"http", "", d.Addr + ": cupola is running"},
+		{"http", "--http=127.0.0.1:8080", "127.0.0.1:8080 is "},
+		{"https", "", "as the running daemon listens"},
+		{"https", "--https=127.0.0.1:8443", "127.0.0.1:8443 is "},
+	} {
+		cmd := exec.Command(d.Binary, "doctor", "--json", "--data-dir", d.Dir)
+		if c.flag != "" {
+			cmd.Args = append(cmd.Args, c.flag)
+		}
+		if got := resultFor(t, c.name, cmd); !strings.HasPrefix(got.Detail, c.want) {
+			t.Errorf("%s %s: got %+v; want %q", c.name, c.flag, got, c.want)
+		}
 	}
 }
 
