@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cupola/runtime/contract"
+	"cupola/test/goprogram"
 )
 
 // programsDir holds the programs as Install lays them out, built once for all
@@ -29,15 +30,13 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	programs := []*exec.Cmd{exec.Command("init/build", filepath.Join(dir, "init"))}
-	for _, pkg := range []string{"lifecycle", "lifecycle/launcher", "lifecycle/fetch", "lifecycle/fileserver"} {
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, filepath.Base(pkg)), "cupola/cmd/"+pkg)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		programs = append(programs, cmd)
+	if out, err := exec.Command("init/build", filepath.Join(dir, "init")).CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "init/build: %v\n%s", err, out)
+		return 1
 	}
-	for _, cmd := range programs {
-		if out, err := cmd.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%v: %v\n%s", cmd.Args, err, out)
+	for _, pkg := range []string{"lifecycle", "lifecycle/launcher", "lifecycle/fetch", "lifecycle/fileserver"} {
+		if err := goprogram.Build("", "cupola/cmd/"+pkg, filepath.Join(dir, filepath.Base(pkg))); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 	"cupola/runtime/users"
+	"cupola/test/goprogram"
 )
 
 // world is a place on this machine for real containers, with names that
@@ -96,10 +97,8 @@ func (w world) path(name string) string { return filepath.Join(w.Dir, name) }
 
 func buildProgram(t testing.TB, pkg, out string) {
 	t.Helper()
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", pkg, err, msg)
+	if err := goprogram.Build("", pkg, out); err != nil {
+		t.Fatal(err)
 	}
 }
 

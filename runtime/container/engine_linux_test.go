@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cupola/test/goprogram"
 )
 
 // testIDs is the range the tests map containers to.
@@ -96,10 +98,8 @@ func tempDir(t testing.TB) string {
 
 func build(t testing.TB, pkg, out string) {
 	t.Helper()
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", out, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", pkg, err, msg)
+	if err := goprogram.Build("", pkg, out); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -2,11 +2,12 @@ package e2e
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
+
+	"cupola/test/goprogram"
 )
 
 // programs are the files that Program has made, by directory and package.
@@ -45,10 +46,8 @@ func Program(t testing.TB, dir, pkg string) string {
 		return file
 	}
 	file := filepath.Join(commonDir(t), strconv.Itoa(len(programs.files)))
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
-	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build %s in %s: %v\n%s", pkg, dir, err, out)
+	if err := goprogram.Build(dir, pkg, file); err != nil {
+		t.Fatalf("in %s: %v", dir, err)
 	}
 	programs.files[[2]string{dir, pkg}] = file
 	return file

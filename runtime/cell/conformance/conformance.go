@@ -1,13 +1,12 @@
 package conformance
 
 import (
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"cupola/runtime/lrp"
+	"cupola/test/goprogram"
 )
 
 // Cell is a cell as the control loop knows one.
@@ -33,10 +32,8 @@ type Subject struct {
 // Build builds the program of the containers.
 func Build(t testing.TB, out string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "cupola/runtime/cell/conformance/testdata/app")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build the program of the containers: %v\n%s", err, msg)
+	if err := goprogram.Build("", "cupola/runtime/cell/conformance/testdata/app", out); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"cupola/server/bosh"
 	"cupola/server/bosh/manifest"
+	"cupola/test/goprogram"
 )
 
 // writeLayout writes an image of one layer as an OCI layout.
@@ -119,10 +119,8 @@ func TestImages(t *testing.T) {
 func TestPatched(t *testing.T) {
 	s := newSandbox(t, Config{Time: 10 * time.Second})
 	file := filepath.Join(t.TempDir(), "sh")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "cupola/cmd/lifecycle")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if msg, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, msg)
+	if err := goprogram.Build("", "cupola/cmd/lifecycle", file); err != nil {
+		t.Fatal(err)
 	}
 	sh, err := os.ReadFile(file)
 	if err != nil {

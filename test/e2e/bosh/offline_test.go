@@ -14,6 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"cupola/test/e2e"
+	"cupola/test/goprogram"
 )
 
 // noRoot runs the program as a user who is not root, without a daemon.
@@ -154,10 +155,8 @@ func engineImage(t *testing.T) (url string) {
 		t.Skip("needs podman")
 	}
 	dir := t.TempDir()
-	cmd := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "bin/sh"), "cupola/cmd/lifecycle")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := goprogram.Build("", "cupola/cmd/lifecycle", filepath.Join(dir, "bin/sh")); err != nil {
+		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
 		"job.MF":             "name: web\ntemplates: {web.conf: config/web.conf, bpm.yml: config/bpm.yml}\n",
