@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// drained are keys without spare ones; none are made ahead.
+// drained are keys without spare ones; none are made ahead. On a machine that is busy for a second one could be, but in a
+// synctest bubble.
 func drained() *keys {
 	k := newKeys()
 	k.filling.Lock()
@@ -30,28 +31,30 @@ func next(t *testing.T, k *keys, app string) *rsa.PrivateKey {
 
 // Instances of an app that start at once share a key; those of others have another.
 func TestKeysOfABurst(t *testing.T) {
-	k := drained()
-	defer k.quiet.Stop()
-	all := make([]*rsa.PrivateKey, 8)
-	var starts sync.WaitGroup
-	for i := range all {
-		starts.Go(func() {
-			app := "app:a"
-			if i == 0 {
-				app = "app:b"
-			}
-			all[i], _ = k.next(app)
-		})
-	}
-	starts.Wait()
-	for i, key := range all {
-		if key == nil || (key == all[1]) != (i > 0) {
-			t.Errorf("start %d: got key %p; app a has %p", i, key, all[1])
+	synctest.Test(t, func(t *testing.T) {
+		k := drained()
+		defer k.quiet.Stop()
+		all := make([]*rsa.PrivateKey, 8)
+		var starts sync.WaitGroup
+		for i := range all {
+			starts.Go(func() {
+				app := "app:a"
+				if i == 0 {
+					app = "app:b"
+				}
+				all[i], _ = k.next(app)
+			})
 		}
-	}
-	if a, b := next(t, k, ""), next(t, k, ""); a == b {
-		t.Error("instances of no app share a key")
-	}
+		starts.Wait()
+		for i, key := range all {
+			if key == nil || (key == all[1]) != (i > 0) {
+				t.Errorf("start %d: got key %p; app a has %p", i, key, all[1])
+			}
+		}
+		if a, b := next(t, k, ""), next(t, k, ""); a == b {
+			t.Error("instances of no app share a key")
+		}
+	})
 }
 
 // While many apps start, half of the processors are left for others.
@@ -83,21 +86,23 @@ func TestKeysLeaveProcessors(t *testing.T) {
 
 // Each instance has its own key while there are spare ones, and after a while.
 func TestKeysAreFresh(t *testing.T) {
-	k := drained()
-	defer k.quiet.Stop()
-	first := next(t, k, "app:a")
-	spare, err := k.fresh()
-	if err != nil {
-		t.Fatal(err)
-	}
-	k.spare <- spare
-	if second := next(t, k, "app:a"); second != spare {
-		t.Error("a start did not take the spare key")
-	}
-	k.last["app:a"].made = time.Now().Add(-sharedFor)
-	if third := next(t, k, "app:a"); third == spare || third == first {
-		t.Error("a key is shared for too long")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		k := drained()
+		defer k.quiet.Stop()
+		first := next(t, k, "app:a")
+		spare, err := k.fresh()
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.spare <- spare
+		if second := next(t, k, "app:a"); second != spare {
+			t.Error("a start did not take the spare key")
+		}
+		k.last["app:a"].made = time.Now().Add(-sharedFor)
+		if third := next(t, k, "app:a"); third == spare || third == first {
+			t.Error("a key is shared for too long")
+		}
+	})
 }
 
 // An app's last key is kept no longer than it is shared.
