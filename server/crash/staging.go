@@ -26,7 +26,9 @@ var stagingPatterns = []struct {
 	{pattern.Lazy(`No start command specified by buildpack or via Procfile`), "neither the buildpack nor a Procfile names a start command: name it with cf push -c, or as command in the manifest"},
 	{pattern.Lazy(`(?i)no space left on device|disk quota exceeded`), "staging used up its disk, or the data directory's disk is full: push less (.cfignore), ask for more with staging_disk_in_mb of a build, or ask the operator to free space on it"},
 	{pattern.Lazy(`\(out of memory\)`), "staging used up its memory: ask for more with staging_memory_in_mb of a build"},
+	{pattern.Lazy(`Failed to download (buildpack '.+?': .+)`), "cannot download $1. Correct its address, or let stagings reach it: see cf staging-security-groups"},
 	{pattern.Lazy(`Staging failed: (.+)`), "$1"},
+	{pattern.Lazy(`^(Failed to (?:set up filesystem|read|compress) .+)`), "$1"},
 }
 
 // staging says why the last staging failed, from its log; "" if that does not tell.

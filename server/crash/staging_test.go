@@ -9,6 +9,7 @@ import (
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	const compile = "BuildpackCompileFailed - App staging failed in the buildpack compile phase"
+	const other = "StagingError - Staging error: staging failed"
 	begins := "Cell cupola " + stagingBegins + " x"
 	for _, c := range []struct {
 		failure string
@@ -24,6 +25,9 @@ func TestBuild(t *testing.T) {
 		{compile, []string{begins, "No start command specified by buildpack or via Procfile.", "Failed to upload payload for droplet: the cell's disk is full"}, "the data directory's disk is full: ask the operator"},
 		{compile, []string{begins, "Exit status 137 (out of memory)"}, "staging used up its memory"},
 		{compile, []string{begins, "Staging failed: the archive is cut off"}, "the archive is cut off"},
+		{other, []string{begins, "Failed to download buildpack 'https://example.com/none.zip': 404 Not Found", "Exit status 1"},
+			"cannot download buildpack 'https://example.com/none.zip': 404 Not Found. Correct its address"},
+		{other, []string{begins, "Failed to read command from Procfile: yaml: line 2: mapping values are not allowed", "Exit status 1"}, "Failed to read command from Procfile: yaml: line 2"},
 		{compile, []string{begins, "nothing"}, ""},
 		{"NoAppDetectedError - x", []string{begins, "No buildpack takes this app. It has: main.py", "Nearest guess: a Python app"}, "no buildpack takes the app. Nearest guess: a Python app"},
 		{"NoAppDetectedError - x", []string{begins, "No buildpack takes this app. It has: x"}, "No buildpack takes this app. It has: x. Push the directory"},
