@@ -94,16 +94,23 @@ func TestAnswersThatAreLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.filter.socket.(*netlink.Conn).SetBPF(deaf); err != nil {
-		t.Fatal(err)
-	}
-	n.filter.answerTime = 50 * time.Millisecond
 	to := netip.MustParseAddr("1.2.3.4")
 	all := []Policy{{Address: n.cfg.Subnet.Addr().Next().Next(), Egress: []Rule{{Protocol: "all", Destinations: []Range{{to, to}}}}}}
-	if err := n.filter.set(all); !errors.Is(err, os.ErrDeadlineExceeded) {
+	want, rules, err := n.filter.compile(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.filter.mu.Lock() // or else who watches the rules connects anew first
+	if err := n.filter.socket.(*netlink.Conn).SetBPF(deaf); err != nil {
+		t.Error(err)
+	}
+	n.filter.answerTime = 50 * time.Millisecond
+	err = n.filter.retry(func() error { return n.filter.change(want, rules) })
+	n.filter.answerTime = answerTime
+	n.filter.mu.Unlock()
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("got %v; want a deadline that passed", err)
 	}
-	n.filter.answerTime = answerTime
 	if err := n.filter.set(all); err != nil {
 		t.Fatal(err)
 	}
