@@ -100,7 +100,7 @@ func TestAnswersThatAreLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.filter.mu.Lock() // or else who watches the rules connects anew first
+	n.filter.mu.Lock() // the goroutine that watches the rules would reconnect first
 	if err := n.filter.socket.(*netlink.Conn).SetBPF(deaf); err != nil {
 		t.Error(err)
 	}
