@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"cupola/rootfs"
@@ -27,6 +26,7 @@ import (
 	"cupola/runtime/lrp"
 	"cupola/runtime/network"
 	"cupola/runtime/users"
+	"cupola/test/goprogram"
 )
 
 // The containers' users, and the range on the host they are mapped to.
@@ -76,7 +76,7 @@ func (w *world) build(ctx context.Context) error {
 	if err := os.Chmod(w.dir, 0o711); err != nil { // containers reach their roots through it
 		return err
 	}
-	if err := w.buildApp(ctx); err != nil {
+	if err := w.buildApp(); err != nil {
 		return err
 	}
 	if err := w.open(ctx); err != nil {
@@ -89,11 +89,9 @@ func (w *world) build(ctx context.Context) error {
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
 
 // buildApp builds the app and packs it as a droplet.
-func (w *world) buildApp(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", w.path("app"), "./bench/start/app")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the app, in the repository's root: %w\n%s", err, msg)
+func (w *world) buildApp() error {
+	if err := goprogram.Build("", "./bench/start/app", w.path("app")); err != nil {
+		return fmt.Errorf("build the app, in the repository's root: %w", err)
 	}
 	program, err := os.ReadFile(w.path("app"))
 	if err != nil {

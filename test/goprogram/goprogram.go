@@ -1,4 +1,4 @@
-// Package goprogram builds the Go programs that tests run in containers.
+// Package goprogram builds the Go programs that tests and benchmarks run in containers.
 package goprogram
 
 import (
