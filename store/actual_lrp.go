@@ -11,15 +11,15 @@ import (
 // ActualLRPs are the instances of what runs. A row has no GUID: its process
 // GUID and index name it, and one write of a row says which state and instance
 // it expects to find.
-var ActualLRPs = actualLRPs{&Table[lrp.Actual]{
+var ActualLRPs = actualLRPs{&Table[lrp.Actual]{table{
 	name: "actual_lrps", singular: "Actual LRP",
 	columns: "process_guid, idx, domain, owner_guid, owner_part, instance_guid, cell_id, state, crash_count, crash_reason, placement_error, since, address, ports, tls_ports, ready, role, stopping, epoch, revision",
-	fields: func(v *lrp.Actual, _ *sealer) []any {
+	fields: fieldsOf(func(v *lrp.Actual, _ *sealer) []any {
 		return []any{&v.ProcessGUID, &v.Index, &v.Domain, &v.Owner.GUID, &v.Owner.Part, &v.InstanceGUID, &v.CellID, &v.State,
 			&v.CrashCount, &v.CrashReason, &v.PlacementError, timeColumn{&v.Since},
 			&v.Address, jsonColumn{&v.Ports}, &v.TLSPorts, &v.Ready, &v.Role, &v.Stopping, &v.Tag.Epoch, &v.Tag.Index}
-	},
-	resource: func(*lrp.Actual) *cf.Resource { return nil },
+	}),
+	resource: resourceOf(func(*lrp.Actual) *cf.Resource { return nil }),
 	filters: map[string]string{
 		"process_guids":  "process_guid",
 		"indices":        "CAST(idx AS TEXT)",
@@ -38,19 +38,19 @@ var ActualLRPs = actualLRPs{&Table[lrp.Actual]{
 		}}
 	}},
 	orders: map[string]string{"index": "idx"},
-}}
+}}}
 
 type actualLRPs struct{ *Table[lrp.Actual] }
 
 // ActualLRPTags are the tags of the rows alone, which take little time to read:
 // every write of a row changes its tag. Rows of an older cupola have no epoch.
-var ActualLRPTags = &Table[lrp.Tag]{
-	name: ActualLRPs.name, singular: ActualLRPs.singular,
+var ActualLRPTags = &Table[lrp.Tag]{table{
+	name: ActualLRPs.table.name, singular: ActualLRPs.table.singular,
 	columns:  "epoch, revision",
-	fields:   func(v *lrp.Tag, _ *sealer) []any { return []any{&v.Epoch, &v.Index} },
-	resource: func(*lrp.Tag) *cf.Resource { return nil },
+	fields:   fieldsOf(func(v *lrp.Tag, _ *sealer) []any { return []any{&v.Epoch, &v.Index} }),
+	resource: resourceOf(func(*lrp.Tag) *cf.Resource { return nil }),
 	filters:  map[string]string{"domains": "domain", "cell_ids": "cell_id"},
-}
+}}
 
 // Insert adds a row; IsTaken when the index has one.
 func (t actualLRPs) Insert(tx *Tx, a lrp.Actual) error {
@@ -75,9 +75,9 @@ func (t actualLRPs) Crash(tx *Tx, was, next lrp.Actual) (bool, error) {
 }
 
 func (t actualLRPs) swap(tx *Tx, was, next lrp.Actual, crash bool) (bool, error) {
-	all := t.fields(&next, tx.seal)
+	all := t.table.fields.of(&next, tx.seal)
 	fields := all[5 : len(all)-2] // without the key, the domain, the owner and the tag
-	after, err := t.change(tx, `UPDATE actual_lrps SET instance_guid = ?, cell_id = ?, state = ?, crash_count = ?, crash_reason = ?,
+	after, err := change(tx, t.Table, `UPDATE actual_lrps SET instance_guid = ?, cell_id = ?, state = ?, crash_count = ?, crash_reason = ?,
 		placement_error = ?, since = ?, address = ?, ports = ?, tls_ports = ?, ready = ?, role = ?, stopping = ?, revision = revision + 1`+actualIs,
 		append(fields, actualArgs(was)...)...)
 	for _, a := range after {
@@ -94,7 +94,7 @@ func (t actualLRPs) Delete(tx *Tx, was lrp.Actual) (bool, error) {
 }
 
 func (t actualLRPs) deleteWhere(tx *Tx, where string, args ...any) (bool, error) {
-	gone, err := t.change(tx, "DELETE FROM actual_lrps"+where, args...)
+	gone, err := change(tx, t.Table, "DELETE FROM actual_lrps"+where, args...)
 	for _, a := range gone {
 		tx.note(Change{Before: a})
 	}
@@ -104,7 +104,7 @@ func (t actualLRPs) deleteWhere(tx *Tx, where string, args ...any) (bool, error)
 // Troubled returns the instances that crashed, could not be placed, or run and are
 // not ready.
 func (t actualLRPs) Troubled(tx *Tx) ([]*lrp.Actual, error) {
-	return t.query(tx, "SELECT "+t.columns+" FROM actual_lrps WHERE crash_count > 0 OR placement_error != '' OR state = 'RUNNING' AND ready = 0 ORDER BY process_guid, idx")
+	return query(tx, t.Table, "SELECT "+t.table.columns+" FROM actual_lrps WHERE crash_count > 0 OR placement_error != '' OR state = 'RUNNING' AND ready = 0 ORDER BY process_guid, idx")
 }
 
 // Mend makes a damaged row readable, and retires its instance: which ports it

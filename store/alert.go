@@ -3,17 +3,17 @@ package store
 import "cupola/store/cf"
 
 // Alerts are what is wrong, and what was.
-var Alerts = alerts{&Table[cf.Alert]{
+var Alerts = alerts{&Table[cf.Alert]{table{
 	name: "alerts", singular: "Alert",
 	columns: "guid, created_at, updated_at, rule, subject, name, severity, text, mend, state, fired_at, resolved_at, absent_since, announced, repeats, repeat_at",
-	fields: func(v *cf.Alert, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.Alert, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Rule, &v.Subject, &v.Name, &v.Severity, &v.Text, &v.Mend, &v.State,
 			timeColumn{&v.FiredAt}, timeColumn{&v.ResolvedAt}, timeColumn{&v.AbsentSince}, &v.Announced, &v.Repeats, timeColumn{&v.RepeatAt}}
-	},
-	resource: func(v *cf.Alert) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.Alert) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "states": "state", "rules": "rule"},
 	orders:   map[string]string{"resolved_at": "resolved_at"},
-}}
+}}}
 
 type alerts struct{ *Table[cf.Alert] }
 
@@ -33,28 +33,28 @@ func (t alerts) Firing(tx *Tx) (map[string]int, error) {
 }
 
 // AlertTargets are where alerts are sent.
-var AlertTargets = &Table[cf.AlertTarget]{
+var AlertTargets = &Table[cf.AlertTarget]{table{
 	name: "alert_targets", singular: "Alert target",
 	columns: "guid, created_at, updated_at, name, kind, settings, sent_at, failing_since, failure, tries, try_at",
-	fields: func(v *cf.AlertTarget, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.AlertTarget, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Name, &v.Kind, sealedColumn{k, &v.Settings},
 			timeColumn{&v.SentAt}, timeColumn{&v.FailingSince}, &v.Failure, &v.Tries, timeColumn{&v.TryAt}}
-	},
-	resource: func(v *cf.AlertTarget) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.AlertTarget) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "names": "name"},
 	orders:   map[string]string{"name": "name"},
-}
+}}
 
 // AlertNotices are what targets have not taken yet. They end with their target.
-var AlertNotices = alertNotices{&Table[cf.AlertNotice]{
+var AlertNotices = alertNotices{&Table[cf.AlertNotice]{table{
 	name: "alert_notices", singular: "Alert notice",
 	columns: "guid, created_at, updated_at, target_guid, notice",
-	fields: func(v *cf.AlertNotice, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.AlertNotice, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.TargetGUID, jsonColumn{&v.Event}}
-	},
-	resource: func(v *cf.AlertNotice) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.AlertNotice) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "target_guids": "target_guid"},
-}}
+}}}
 
 type alertNotices struct{ *Table[cf.AlertNotice] }
 
@@ -65,12 +65,12 @@ func (t alertNotices) DropBeyond(tx *Tx, target string, most int) error {
 }
 
 // AlertSilences keep alerts from being sent.
-var AlertSilences = &Table[cf.AlertSilence]{
+var AlertSilences = &Table[cf.AlertSilence]{table{
 	name: "alert_silences", singular: "Silence",
 	columns: "guid, created_at, updated_at, rule, name, comment, ends_at",
-	fields: func(v *cf.AlertSilence, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.AlertSilence, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Rule, &v.Name, &v.Comment, timeColumn{&v.EndsAt}}
-	},
-	resource: func(v *cf.AlertSilence) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.AlertSilence) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid"},
-}
+}}

@@ -7,17 +7,17 @@ import (
 )
 
 // Apps are the apps.
-var Apps = &Table[cf.App]{
+var Apps = &Table[cf.App]{table{
 	name: "apps", singular: "App", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, name, space_guid, state, lifecycle, env, droplet_guid, ssh_enabled, revisions_on, rev, current_revision, credentials, binding_form, placement_pool",
-	fields: func(v *cf.App, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.App, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.Name, &v.SpaceGUID, &v.State, lifecycleColumn{k, &v.Lifecycle},
 			sealedColumn{k, &v.Env}, nullColumn{&v.DropletGUID},
 			&v.SSHEnabled, &v.RevisionsOn, &v.Rev, nullColumn{&v.CurrentRevision}, sealedColumn{k, &v.Credentials}, &v.BindingForm, nullColumn{&v.PoolGUID}}
-	},
-	resource: func(v *cf.App) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.App) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":                "apps.guid",
 		"names":                "name",
@@ -40,4 +40,4 @@ var Apps = &Table[cf.App]{
 	}},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name", "state": "state"},
 	visible: "space_guid IN :spaces",
-}
+}}

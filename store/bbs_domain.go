@@ -13,15 +13,15 @@ type BBSDomain struct {
 }
 
 // BBSDomains are the domains that are, or were, fresh.
-var BBSDomains = bbsDomains{&Table[BBSDomain]{
+var BBSDomains = bbsDomains{&Table[BBSDomain]{table{
 	name: "bbs_domains", singular: "Domain",
 	columns: "domain, expires_at",
-	fields: func(v *BBSDomain, _ *sealer) []any {
+	fields: fieldsOf(func(v *BBSDomain, _ *sealer) []any {
 		return []any{&v.Name, timeColumn{&v.ExpiresAt}}
-	},
-	resource: func(*BBSDomain) *cf.Resource { return nil },
+	}),
+	resource: resourceOf(func(*BBSDomain) *cf.Resource { return nil }),
 	filters:  map[string]string{"guids": "domain"},
-}}
+}}}
 
 type bbsDomains struct{ *Table[BBSDomain] }
 

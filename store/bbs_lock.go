@@ -15,12 +15,12 @@ type BBSLock struct {
 }
 
 // BBSLocks are Locket's locks and presences, also those that have expired.
-var BBSLocks = &Table[BBSLock]{
+var BBSLocks = &Table[BBSLock]{table{
 	name: "bbs_locks", singular: "Lock",
 	columns: "key, owner, value, type, expires_at",
-	fields: func(v *BBSLock, _ *sealer) []any {
+	fields: fieldsOf(func(v *BBSLock, _ *sealer) []any {
 		return []any{&v.Key, &v.Owner, &v.Value, &v.Type, timeColumn{&v.ExpiresAt}}
-	},
-	resource: func(*BBSLock) *cf.Resource { return nil },
+	}),
+	resource: resourceOf(func(*BBSLock) *cf.Resource { return nil }),
 	filters:  map[string]string{"guids": "key"},
-}
+}}

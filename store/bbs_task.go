@@ -27,15 +27,15 @@ type BBSTask struct {
 }
 
 // BBSTasks are the Tasks of the BBS.
-var BBSTasks = bbsTasks{&Table[BBSTask]{
+var BBSTasks = bbsTasks{&Table[BBSTask]{table{
 	name: "bbs_tasks", singular: "Task",
 	columns: "guid, run_guid, domain, state, cell_id, created_at, updated_at, first_completed_at, failed, failure_reason, result, rejections, rejection_reason, callback, definition",
-	fields: func(v *BBSTask, k *sealer) []any {
+	fields: fieldsOf(func(v *BBSTask, k *sealer) []any {
 		return []any{&v.GUID, &v.RunGUID, &v.Domain, &v.State, &v.CellID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			timeColumn{&v.FirstCompletedAt}, &v.Failed, &v.FailureReason, sealedBytes{k, &v.Result},
 			&v.Rejections, &v.RejectionReason, &v.Callback, sealedBytes{k, &v.Definition}}
-	},
-	resource: func(*BBSTask) *cf.Resource { return nil },
+	}),
+	resource: resourceOf(func(*BBSTask) *cf.Resource { return nil }),
 	filters: map[string]string{
 		"guids":     "guid",
 		"run_guids": "run_guid",
@@ -43,7 +43,7 @@ var BBSTasks = bbsTasks{&Table[BBSTask]{
 		"cells":     "cell_id",
 		"states":    "state",
 	},
-}}
+}}}
 
 type bbsTasks struct{ *Table[BBSTask] }
 

@@ -3,64 +3,64 @@ package store
 import "cupola/store/cf"
 
 // BOSHDeployments are BOSH's deployments.
-var BOSHDeployments = &Table[cf.BOSHDeployment]{
+var BOSHDeployments = &Table[cf.BOSHDeployment]{table{
 	name: "bosh_deployments", singular: "Deployment",
 	columns: "guid, created_at, updated_at, name, version, manifest, provides, consumes, aliases, configs",
-	fields: func(v *cf.BOSHDeployment, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.BOSHDeployment, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Name, &v.Version, sealedBytes{k, &v.Manifest}, sealedBytes{k, &v.Provides}, jsonColumn{&v.Consumes}, sealedBytes{k, &v.Aliases}, jsonColumn{&v.Configs}}
-	},
-	resource: func(v *cf.BOSHDeployment) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BOSHDeployment) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "names": "name"},
 	orders:   map[string]string{"name": "name"},
-}
+}}
 
 // BOSHVariables are the values that deployments' manifests name.
-var BOSHVariables = &Table[cf.BOSHVariable]{
+var BOSHVariables = &Table[cf.BOSHVariable]{table{
 	name: "bosh_variables", singular: "Variable",
 	columns: "guid, created_at, updated_at, deployment_guid, name, type, value",
-	fields: func(v *cf.BOSHVariable, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.BOSHVariable, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.DeploymentGUID, &v.Name, &v.Type, sealedBytes{k, &v.Value}}
-	},
-	resource: func(v *cf.BOSHVariable) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BOSHVariable) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "deployment_guids": "deployment_guid", "names": "name"},
 	orders:   map[string]string{"name": "name"},
-}
+}}
 
 // BOSHDisks are the persistent disks.
-var BOSHDisks = &Table[cf.BOSHDisk]{
+var BOSHDisks = &Table[cf.BOSHDisk]{table{
 	name: "bosh_disks", singular: "Disk",
 	columns: "guid, created_at, updated_at, deployment_name, group_name, idx, az, size_mb, orphaned_at",
-	fields: func(v *cf.BOSHDisk, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.BOSHDisk, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			&v.DeploymentName, &v.Group, &v.Index, &v.AZ, &v.SizeMB, timeColumn{&v.OrphanedAt}}
-	},
-	resource: func(v *cf.BOSHDisk) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BOSHDisk) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "deployment_names": "deployment_name"},
-}
+}}
 
 // BOSHInstances are the instances of deployments.
-var BOSHInstances = &Table[cf.BOSHInstance]{
+var BOSHInstances = &Table[cf.BOSHInstance]{table{
 	name: "bosh_instances", singular: "Instance",
 	columns: "guid, created_at, updated_at, deployment_guid, group_name, idx, az, lifecycle, disk_guid, goal, phase, since, digest, next, renew, renewed, task_guid, chosen, canary, failure",
-	fields: func(v *cf.BOSHInstance, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.BOSHInstance, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.DeploymentGUID, &v.Group, &v.Index, &v.AZ, &v.Lifecycle,
 			nullColumn{&v.DiskGUID}, &v.Goal, &v.Phase, timeColumn{&v.Since}, &v.Digest, &v.Next, &v.Renew, &v.Renewed,
 			&v.TaskGUID, &v.Chosen, &v.Canary, &v.Failure}
-	},
-	resource: func(v *cf.BOSHInstance) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BOSHInstance) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "deployment_guids": "deployment_guid"},
-}
+}}
 
 // BOSHSpecs are what instances are made of, by digest.
-var BOSHSpecs = boshSpecs{&Table[cf.BOSHSpec]{
+var BOSHSpecs = boshSpecs{&Table[cf.BOSHSpec]{table{
 	name: "bosh_specs", singular: "Spec",
 	columns: "guid, created_at, updated_at, instance_guid, text, blobs, releases",
-	fields: func(v *cf.BOSHSpec, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.BOSHSpec, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.InstanceGUID, sealedBytes{k, &v.Text}, jsonColumn{&v.Blobs}, jsonColumn{&v.Releases}}
-	},
-	resource: func(v *cf.BOSHSpec) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BOSHSpec) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "instance_guids": "instance_guid"},
-}}
+}}}
 
 type boshSpecs struct{ *Table[cf.BOSHSpec] }
 
@@ -89,49 +89,49 @@ func (boshSpecs) UsersOf(tx *Tx, release, version string) ([]string, error) {
 }
 
 // BOSHCalls are the runs of instances' scripts and errands.
-var BOSHCalls = boshCalls{&Table[cf.BOSHCall]{
+var BOSHCalls = boshCalls{&Table[cf.BOSHCall]{table{
 	name: "bosh_calls", singular: "Call",
 	columns: "guid, created_at, updated_at, instance_guid, phase, digest, job, process, script, args, state, result, reason, ended_at",
-	fields: func(v *cf.BOSHCall, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.BOSHCall, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.InstanceGUID, &v.Phase, &v.Digest,
 			&v.Job, &v.Process, &v.Script, jsonColumn{&v.Args}, &v.State, sealedBytes{k, &v.Result}, &v.Reason, timeColumn{&v.EndedAt}}
-	},
-	resource: func(v *cf.BOSHCall) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BOSHCall) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "instance_guids": "instance_guid", "states": "state"},
-}}
+}}}
 
 type boshCalls struct{ *Table[cf.BOSHCall] }
 
 // Running are the calls that have not ended.
 func (t boshCalls) Running(tx *Tx) ([]*cf.BOSHCall, error) {
-	return t.query(tx, "SELECT "+t.columns+" FROM bosh_calls WHERE state = 'running' ORDER BY id")
+	return query(tx, t.Table, "SELECT "+t.table.columns+" FROM bosh_calls WHERE state = 'running' ORDER BY id")
 }
 
 // BOSHTasks are the tasks of deployments.
-var BOSHTasks = boshTasks{&Table[cf.BOSHTask]{
+var BOSHTasks = boshTasks{&Table[cf.BOSHTask]{table{
 	name: "bosh_tasks", singular: "Task",
 	columns: "guid, created_at, updated_at, number, deployment_name, kind, user, state, ordered, plan, result, started_at, ended_at",
-	fields: func(v *cf.BOSHTask, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.BOSHTask, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Number, &v.DeploymentName, &v.Kind, &v.User, &v.State,
 			sealedBytes{k, &v.Order}, sealedBytes{k, &v.Plan}, &v.Result, timeColumn{&v.StartedAt}, timeColumn{&v.EndedAt}}
-	},
-	resource: func(v *cf.BOSHTask) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BOSHTask) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "numbers": "number", "deployment_names": "deployment_name", "states": "state", "kinds": "kind"},
 	orders:   map[string]string{"number": "number"},
-}}
+}}}
 
 type boshTasks struct{ *Table[cf.BOSHTask] }
 
 // BOSHTaskEvents are the events of tasks.
-var BOSHTaskEvents = &Table[cf.BOSHTaskEvent]{
+var BOSHTaskEvents = &Table[cf.BOSHTaskEvent]{table{
 	name: "bosh_task_events", singular: "Event",
 	columns: "guid, created_at, updated_at, task_guid, stage, subject, state, detail",
-	fields: func(v *cf.BOSHTaskEvent, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.BOSHTaskEvent, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.TaskGUID, &v.Stage, &v.Subject, &v.State, &v.Detail}
-	},
-	resource: func(v *cf.BOSHTaskEvent) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BOSHTaskEvent) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "task_guids": "task_guid"},
-}
+}}
 
 // Insert adds a task with the next number.
 func (t boshTasks) Insert(tx *Tx, task *cf.BOSHTask) error {
@@ -150,5 +150,5 @@ func (boshTasks) DropEnded(tx *Tx, kind string, keep int) error {
 
 // Open are the tasks that have not ended, in the order they were asked for.
 func (t boshTasks) Open(tx *Tx) ([]*cf.BOSHTask, error) {
-	return t.query(tx, "SELECT "+t.columns+" FROM bosh_tasks WHERE state IN ('queued','processing') ORDER BY number")
+	return query(tx, t.Table, "SELECT "+t.table.columns+" FROM bosh_tasks WHERE state IN ('queued','processing') ORDER BY number")
 }

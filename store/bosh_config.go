@@ -3,16 +3,16 @@ package store
 import "cupola/store/cf"
 
 // BOSHConfigs are the operator's configs for deployments, all versions of them.
-var BOSHConfigs = boshConfigs{&Table[cf.BOSHConfig]{
+var BOSHConfigs = boshConfigs{&Table[cf.BOSHConfig]{table{
 	name: "bosh_configs", singular: "Config",
 	columns: "guid, created_at, updated_at, number, type, name, content, deleted",
-	fields: func(v *cf.BOSHConfig, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.BOSHConfig, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Number, &v.Type, &v.Name, sealedBytes{k, &v.Content}, &v.Deleted}
-	},
-	resource: func(v *cf.BOSHConfig) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BOSHConfig) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "numbers": "number", "types": "type", "names": "name"},
 	orders:   map[string]string{"number": "number"},
-}}
+}}}
 
 type boshConfigs struct{ *Table[cf.BOSHConfig] }
 
@@ -26,6 +26,6 @@ func (t boshConfigs) Insert(tx *Tx, c *cf.BOSHConfig) error {
 
 // Latest are the last versions of all types and names, without deleted ones.
 func (t boshConfigs) Latest(tx *Tx) ([]*cf.BOSHConfig, error) {
-	return t.query(tx, "SELECT "+t.columns+" FROM bosh_configs WHERE deleted = 0 AND number IN"+
+	return query(tx, t.Table, "SELECT "+t.table.columns+" FROM bosh_configs WHERE deleted = 0 AND number IN"+
 		" (SELECT max(number) FROM bosh_configs WHERE deleted = 0 GROUP BY type, name) ORDER BY type, name")
 }

@@ -3,19 +3,19 @@ package store
 import "cupola/store/cf"
 
 // BOSHEvents are the events of BOSH deployments and their resources.
-var BOSHEvents = boshEvents{&Table[cf.BOSHEvent]{
+var BOSHEvents = boshEvents{&Table[cf.BOSHEvent]{table{
 	name: "bosh_events", singular: "Event",
 	columns: "guid, created_at, updated_at, number, parent, user, action, object_type, object_name, task, deployment, instance, error",
-	fields: func(v *cf.BOSHEvent, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.BOSHEvent, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Number, &v.Parent, &v.User, &v.Action, &v.ObjectType, &v.ObjectName,
 			&v.Task, &v.Deployment, &v.Instance, &v.Error}
-	},
-	resource: func(v *cf.BOSHEvent) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BOSHEvent) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{"guids": "guid", "numbers": "number", "parents": "parent", "users": "user", "actions": "action", "object_types": "object_type",
 		"object_names": "object_name", "tasks": "task", "deployments": "deployment", "instances": "instance",
 		"before_ids": "number < (SELECT CAST(value AS INTEGER) FROM json_each(?))"},
 	orders: map[string]string{"number": "number"},
-}}
+}}}
 
 type boshEvents struct{ *Table[cf.BOSHEvent] }
 
@@ -37,7 +37,7 @@ func (t boshEvents) Insert(tx *Tx, e *cf.BOSHEvent) error {
 // End adds the event that the newest action on an object in a task has ended; nothing if
 // none is recorded.
 func (t boshEvents) End(tx *Tx, task int, objectType, objectName, failure string) error {
-	rows, err := t.query(tx, "SELECT "+t.columns+" FROM bosh_events WHERE task = ? AND object_type = ? AND object_name = ? AND parent = 0 ORDER BY number DESC LIMIT 1",
+	rows, err := query(tx, t.Table, "SELECT "+t.table.columns+" FROM bosh_events WHERE task = ? AND object_type = ? AND object_name = ? AND parent = 0 ORDER BY number DESC LIMIT 1",
 		task, objectType, objectName)
 	if err != nil || len(rows) == 0 {
 		return err

@@ -9,19 +9,19 @@ import (
 )
 
 // BrokerOperations are the operations that brokers have not ended.
-var BrokerOperations = brokerOperations{&Table[cf.BrokerOperation]{
+var BrokerOperations = brokerOperations{&Table[cf.BrokerOperation]{table{
 	name: "broker_operations", singular: "Broker operation",
 	columns: "guid, created_at, updated_at, job_guid, broker_guid, phase, due_at, attempts, operation, orphan",
-	fields: func(v *cf.BrokerOperation, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.BrokerOperation, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			nullColumn{&v.JobGUID}, &v.BrokerGUID, &v.Phase, timeColumn{&v.DueAt}, &v.Attempts, &v.Operation, jsonColumn{&v.Orphan}}
-	},
-	resource: func(v *cf.BrokerOperation) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.BrokerOperation) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":     "broker_operations.guid",
 		"job_guids": "job_guid",
 	},
-}}
+}}}
 
 type brokerOperations struct{ *Table[cf.BrokerOperation] }
 
@@ -44,7 +44,7 @@ WHERE i.guid IN (SELECT ?1 UNION ALL SELECT instance_guid FROM service_bindings 
 // Begin makes an operation for each job of one of the kinds that has neither
 // ended nor one.
 func (t brokerOperations) Begin(tx *Tx, kinds ...string) error {
-	jobs, err := Jobs.query(tx, "SELECT "+Jobs.columns+newBrokerJobs+" ORDER BY id", list(kinds))
+	jobs, err := query(tx, Jobs.Table, "SELECT "+Jobs.table.columns+newBrokerJobs+" ORDER BY id", list(kinds))
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (t brokerOperations) Begin(tx *Tx, kinds ...string) error {
 // Due are those whose time has come but for some, by GUID, the
 // longest due first: of each broker, and altogether, at most as many as given.
 func (t brokerOperations) Due(tx *Tx, but []string, ofEach, most int) ([]*cf.BrokerOperation, error) {
-	return t.query(tx, "SELECT "+t.columns+" FROM (SELECT *, row_number() OVER (PARTITION BY broker_guid ORDER BY due_at, id) turn FROM broker_operations "+
+	return query(tx, t.Table, "SELECT "+t.table.columns+" FROM (SELECT *, row_number() OVER (PARTITION BY broker_guid ORDER BY due_at, id) turn FROM broker_operations "+
 		"WHERE due_at <= ? AND guid NOT"+inList+") WHERE turn <= ? ORDER BY due_at, id"+limit(most), timeColumn{&tx.Now}, list(but), ofEach)
 }
 

@@ -17,18 +17,6 @@ type damage struct {
 	err        error
 }
 
-// Damaged are the rows that lists of this transaction left out because they
-// cannot be decoded, each with what could be. Only Reads.Read leaves rows out: every
-// other read fails at the first.
-func (t *Table[T]) Damaged(tx *Tx) (rows []*T) {
-	for _, d := range tx.left {
-		if v, ok := d.row.(*T); ok && d.table == t.name {
-			rows = append(rows, v)
-		}
-	}
-	return rows
-}
-
 // whole returns why a row was left out of a list of this transaction; nil: none
 // was. Who deletes what no row names asks it first.
 func (tx *Tx) whole() error {
@@ -38,9 +26,7 @@ func (tx *Tx) whole() error {
 	return nil
 }
 
-// LeaveOut reports a row of t whose columns can be read, but not what they hold. It
-// returns err where no row is left out.
-func (t *Table[T]) LeaveOut(tx *Tx, v *T, key string, err error) error {
+func (t *table) leaveOut(tx *Tx, v any, key string, err error) error {
 	if !tx.lenient {
 		return err
 	}

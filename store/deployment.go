@@ -4,18 +4,18 @@ import "cupola/store/cf"
 
 // Deployments are the deployments of apps. An app has at most one that is
 // ACTIVE.
-var Deployments = deployments{&Table[cf.Deployment]{
+var Deployments = deployments{&Table[cf.Deployment]{table{
 	name: "deployments", singular: "Deployment", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, app_guid, strategy, state, status_value, status_reason, status_since, last_healthy, error, " +
 		"droplet_guid, previous_droplet, revision_guid, revision_version, options, canary_step, original_instances, web_process, new_processes",
-	fields: func(v *cf.Deployment, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.Deployment, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.AppGUID, &v.Strategy, &v.State, &v.StatusValue, &v.StatusReason, timeColumn{&v.StatusSince}, timeColumn{&v.LastHealthy}, &v.Error,
 			&v.DropletGUID, &v.PreviousDroplet, &v.RevisionGUID, &v.RevisionVersion,
 			jsonColumn{&v.Options}, &v.CanaryStep, &v.OriginalInstances, &v.WebProcess, jsonColumn{&v.NewProcesses}}
-	},
-	resource: func(v *cf.Deployment) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.Deployment) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":          "deployments.guid",
 		"app_guids":      "app_guid",
@@ -25,7 +25,7 @@ var Deployments = deployments{&Table[cf.Deployment]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "app_guid IN (SELECT guid FROM apps WHERE space_guid IN :spaces)",
-}}
+}}}
 
 type deployments struct{ *Table[cf.Deployment] }
 
@@ -38,5 +38,5 @@ func (t deployments) ActiveOf(tx *Tx, appGUID string) (*cf.Deployment, error) {
 // Active are the deployments of all apps that are under way. It looks at no
 // others, of which there may be many.
 func (t deployments) Active(tx *Tx) ([]*cf.Deployment, error) {
-	return t.query(tx, "SELECT "+t.columns+" FROM deployments WHERE status_value = 'ACTIVE' ORDER BY id")
+	return query(tx, t.Table, "SELECT "+t.table.columns+" FROM deployments WHERE status_value = 'ACTIVE' ORDER BY id")
 }

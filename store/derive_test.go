@@ -162,11 +162,11 @@ func TestAnEndedReadIsNoDamage(t *testing.T) {
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := *Apps
-		ended.fields = func(v *cf.App, k *sealer) []any {
+		ended.table.fields = fieldsOf(func(v *cf.App, k *sealer) []any {
 			cancel()
 			runtime.Gosched()
-			return Apps.fields(v, k)
-		}
+			return Apps.table.fields.of(v, k)
+		})
 		r := s.Reads()
 		err := r.Read(ctx, func(tx *Tx) error {
 			_, err := ended.All(tx)
@@ -379,7 +379,7 @@ func TestSleepLabelIsIndexed(t *testing.T) {
 	s := openTest(t)
 	var plan string
 	read(t, s, func(tx *Tx) error {
-		c, err := Apps.condition(Query{Where: map[string][]string{"sleeping_after": nil, "states": {string(cf.Started)}}})
+		c, err := Apps.table.condition(Query{Where: map[string][]string{"sleeping_after": nil, "states": {string(cf.Started)}}})
 		if err != nil {
 			return err
 		}

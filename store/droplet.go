@@ -3,17 +3,17 @@ package store
 import "cupola/store/cf"
 
 // Droplets are the droplets of apps.
-var Droplets = &Table[cf.Droplet]{
+var Droplets = &Table[cf.Droplet]{table{
 	name: "droplets", singular: "Droplet", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, app_guid, package_guid, build_guid, state, error, digest, size, stack, lifecycle, buildpacks, process_types, sidecars, execution_metadata, image",
-	fields: func(v *cf.Droplet, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.Droplet, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.AppGUID, nullColumn{&v.PackageGUID}, nullColumn{&v.BuildGUID}, &v.State, &v.Error,
 			&v.Digest, &v.Size, &v.Stack, lifecycleColumn{k, &v.Lifecycle}, jsonColumn{&v.Buildpacks},
 			jsonColumn{&v.ProcessTypes}, jsonColumn{&v.Sidecars}, &v.ExecutionMetadata, &v.Image}
-	},
-	resource: func(v *cf.Droplet) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.Droplet) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":              "droplets.guid",
 		"app_guids":          "app_guid",
@@ -26,4 +26,4 @@ var Droplets = &Table[cf.Droplet]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "app_guid IN (SELECT guid FROM apps WHERE space_guid IN :spaces)",
-}
+}}

@@ -3,25 +3,25 @@ package store
 import "cupola/store/cf"
 
 // Groups are the UAA's groups besides the scopes that it always knows.
-var Groups = &Table[cf.Group]{
+var Groups = &Table[cf.Group]{table{
 	name: "uaa_groups", singular: "Group",
 	columns: "guid, created_at, updated_at, name, description, version",
-	fields: func(v *cf.Group, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.Group, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.Name, &v.Description, &v.Version}
-	},
-	resource: func(v *cf.Group) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.Group) *cf.Resource { return &v.Resource }),
 	filters:  map[string]string{"guids": "guid", "names": "name"},
 	orders:   map[string]string{"created_at": "created_at", "name": "name"},
-}
+}}
 
 // NestedGroups are the UAA's groups that are members of groups.
-var NestedGroups = nestedGroups{&Table[cf.NestedGroup]{
+var NestedGroups = nestedGroups{&Table[cf.NestedGroup]{table{
 	name: "uaa_nested_groups", singular: "Group member",
 	columns:  "group_name, member_name",
-	fields:   func(v *cf.NestedGroup, _ *sealer) []any { return []any{&v.Group, &v.Member} },
-	resource: func(*cf.NestedGroup) *cf.Resource { return nil },
+	fields:   fieldsOf(func(v *cf.NestedGroup, _ *sealer) []any { return []any{&v.Group, &v.Member} }),
+	resource: resourceOf(func(*cf.NestedGroup) *cf.Resource { return nil }),
 	filters:  map[string]string{"guids": "group_name", "groups": "group_name", "members": "member_name"},
-}}
+}}}
 
 type nestedGroups struct{ *Table[cf.NestedGroup] }
 

@@ -17,10 +17,16 @@ import (
 
 // keptSets are what one Reads keeps.
 type keptSets struct {
-	sets map[[2]string]any // *keptSet[T] by table and column; of the Reads' goroutine
+	sets map[keptKey]*keptSet // of the Reads' goroutine
 
 	mu      sync.Mutex
 	changes map[string][]*changedRows // by table
+}
+
+// keptKey is a table, which may have its name in common with another one, and a column of it.
+type keptKey struct {
+	table  *table
+	column string
 }
 
 // keptTx is what a transaction of a Reads needs of them.
@@ -32,16 +38,16 @@ type keptTx struct {
 }
 
 // keptSet are rows of a table by the value of a column.
-type keptSet[T any] struct {
+type keptSet struct {
 	changed *changedRows
 	known   map[string]bool // values of which all rows are here
-	rows    map[int64]keptRow[T]
+	rows    map[int64]keptRow
 }
 
-type keptRow[T any] struct {
+type keptRow struct {
 	id     int64
 	value  string
-	row    *T      // nil: damage
+	row    any     // nil: damage
 	damage *damage // why it is left out
 }
 
@@ -54,24 +60,18 @@ type changedRows struct {
 // maxChanged is how many changed rows of a set are kept one by one.
 const maxChanged = 4 * maxRowChanges
 
-// Kept is All, of rows that the Reads of one function keep: between two of them only those
-// that changed are read. What the rows point to is shared with later Reads: it must not be
-// changed.
-func (t *Table[T]) Kept(tx *Tx) ([]*T, error) {
+func (t *table) kept(tx *Tx) ([]any, error) {
 	if tx.kept == nil {
-		return t.All(tx)
+		return t.matching(tx, Query{})
 	}
 	tx.depend(t.name, nil)
 	return t.keep(tx, "''", []string{""})
 }
 
-// KeptBy is By, of rows that are kept as those of Kept are. The filter must be a column
-// whose values differ in each byte. Rows of values that a Read does not name are not kept
-// any longer, so a function calls it once for a filter.
-func (t *Table[T]) KeptBy(tx *Tx, filter string, values ...string) ([]*T, error) {
+func (t *table) keptBy(tx *Tx, filter string, values []string) ([]any, error) {
 	column := t.filters[filter]
 	if tx.kept == nil || column == "" || strings.ContainsAny(column, "?(") {
-		return t.By(tx, filter, values...)
+		return t.rowsBy(tx, filter, values)
 	}
 	tx.depend(t.name, t.predicates(tx, Query{Where: map[string][]string{filter: values}}))
 	return t.keep(tx, column, values)
@@ -84,14 +84,14 @@ func (tx *Tx) depend(table string, all predicates) {
 	}
 }
 
-func (t *Table[T]) keep(tx *Tx, column string, values []string) (list []*T, err error) {
+func (t *table) keep(tx *Tx, column string, values []string) (list []any, err error) {
 	if err := tx.kept.fix(tx); err != nil {
 		return nil, err
 	}
-	set := keptSetOf[T](tx.kept, t.name, column)
+	set := tx.kept.setOf(keptKey{t, column})
 	err = tx.Unnoted(func() error { return t.refresh(tx, set, column, values) })
 	if err != nil {
-		tx.kept.sets.drop(t.name, column, set.changed)
+		tx.kept.sets.drop(keptKey{t, column}, set.changed)
 		return nil, err
 	}
 	for _, r := range set.sorted() {
@@ -114,21 +114,20 @@ func (k *keptTx) fix(tx *Tx) error {
 	return tx.sql.tx.QueryRowContext(tx.ctx, "SELECT count(*) FROM (SELECT 1 FROM sqlite_schema LIMIT 1)").Scan(&n)
 }
 
-func keptSetOf[T any](k *keptTx, table, column string) *keptSet[T] {
-	key := [2]string{table, column}
-	if set, ok := k.sets.sets[key].(*keptSet[T]); ok {
+func (k *keptTx) setOf(key keptKey) *keptSet {
+	if set := k.sets.sets[key]; set != nil {
 		return set
 	}
-	set := &keptSet[T]{changed: &changedRows{ids: map[int64]uint64{}}, known: map[string]bool{}, rows: map[int64]keptRow[T]{}}
+	set := &keptSet{changed: &changedRows{ids: map[int64]uint64{}}, known: map[string]bool{}, rows: map[int64]keptRow{}}
 	k.feed.mu.Lock()
 	defer k.feed.mu.Unlock()
 	set.changed.all = k.feed.begun // what is being committed has not been noted
-	k.sets.add(key, set, set.changed)
+	k.sets.add(key, set)
 	return set
 }
 
 // refresh makes a set hold the rows of values as the transaction sees them, and no others.
-func (t *Table[T]) refresh(tx *Tx, set *keptSet[T], column string, values []string) error {
+func (t *table) refresh(tx *Tx, set *keptSet, column string, values []string) error {
 	ids, all := tx.kept.sets.changedOf(set.changed)
 	if all {
 		clear(set.known)
@@ -165,7 +164,7 @@ func (t *Table[T]) refresh(tx *Tx, set *keptSet[T], column string, values []stri
 
 // readKept reads the rows whose column by has one of the values into a set that knows
 // theirs.
-func (t *Table[T]) readKept(tx *Tx, set *keptSet[T], column, by string, values any) error {
+func (t *table) readKept(tx *Tx, set *keptSet, column, by string, values any) error {
 	list, err := json.Marshal(values)
 	if err != nil {
 		return err
@@ -174,8 +173,8 @@ func (t *Table[T]) readKept(tx *Tx, set *keptSet[T], column, by string, values a
 	if err != nil {
 		return err
 	}
-	var r keptRow[T]
-	return t.each(tx, rows, []any{&r.id, &r.value}, func(v *T, d *damage) {
+	var r keptRow
+	return t.each(tx, rows, []any{&r.id, &r.value}, func(v any, d *damage) {
 		if r.row, r.damage = v, d; set.known[r.value] {
 			set.rows[r.id] = r
 		}
@@ -183,40 +182,40 @@ func (t *Table[T]) readKept(tx *Tx, set *keptSet[T], column, by string, values a
 }
 
 // forget drops what is not wanted.
-func (s *keptSet[T]) forget(wanted map[string]bool) {
+func (s *keptSet) forget(wanted map[string]bool) {
 	if len(s.known) == len(wanted) {
 		return
 	}
 	maps.DeleteFunc(s.known, func(value string, _ bool) bool { return !wanted[value] })
-	maps.DeleteFunc(s.rows, func(_ int64, r keptRow[T]) bool { return !wanted[r.value] })
+	maps.DeleteFunc(s.rows, func(_ int64, r keptRow) bool { return !wanted[r.value] })
 }
 
 // sorted are the rows as they were made.
-func (s *keptSet[T]) sorted() []keptRow[T] {
-	list := make([]keptRow[T], 0, len(s.rows))
+func (s *keptSet) sorted() []keptRow {
+	list := make([]keptRow, 0, len(s.rows))
 	for _, r := range s.rows {
 		list = append(list, r)
 	}
-	slices.SortFunc(list, func(a, b keptRow[T]) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(list, func(a, b keptRow) int { return cmp.Compare(a.id, b.id) })
 	return list
 }
 
-func (k *keptSets) add(key [2]string, set any, c *changedRows) {
+func (k *keptSets) add(key keptKey, set *keptSet) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.sets == nil {
-		k.sets, k.changes = map[[2]string]any{}, map[string][]*changedRows{}
+		k.sets, k.changes = map[keptKey]*keptSet{}, map[string][]*changedRows{}
 	}
 	k.sets[key] = set
-	k.changes[key[0]] = append(k.changes[key[0]], c)
+	k.changes[key.table.name] = append(k.changes[key.table.name], set.changed)
 }
 
 // drop forgets a set that is only partly read.
-func (k *keptSets) drop(table, column string, c *changedRows) {
+func (k *keptSets) drop(key keptKey, c *changedRows) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.sets, [2]string{table, column})
-	k.changes[table] = slices.DeleteFunc(k.changes[table], func(other *changedRows) bool { return other == c })
+	delete(k.sets, key)
+	k.changes[key.table.name] = slices.DeleteFunc(k.changes[key.table.name], func(other *changedRows) bool { return other == c })
 }
 
 // changed notes the rows of a commit.

@@ -108,7 +108,7 @@ func TestKeptReadsWhatChanged(t *testing.T) {
 	s := openTest(t)
 	decoded := 0
 	orgs := *Orgs
-	orgs.fields = func(v *cf.Org, k *sealer) []any { decoded++; return Orgs.fields(v, k) }
+	orgs.table.fields = fieldsOf(func(v *cf.Org, k *sealer) []any { decoded++; return Orgs.table.fields.of(v, k) })
 	write(t, s, func(tx *Tx) error {
 		for n := range 50 {
 			if err := Orgs.Insert(tx, &cf.Org{Resource: cf.Resource{GUID: fmt.Sprint(n)}, Name: fmt.Sprint(n)}); err != nil {

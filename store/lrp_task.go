@@ -7,22 +7,22 @@ import (
 
 // LRPTasks are what runs once, from when it is wanted until its owner has the
 // result.
-var LRPTasks = lrpTasks{&Table[lrp.Task]{
+var LRPTasks = lrpTasks{&Table[lrp.Task]{table{
 	name: "lrp_tasks", singular: "Task",
 	columns: "guid, domain, state, cell_id, created_at, updated_at, failed, failure_reason, result, outputs, rejections, rejection_reason, cancelled",
-	fields: func(v *lrp.Task, k *sealer) []any {
+	fields: fieldsOf(func(v *lrp.Task, k *sealer) []any {
 		return []any{&v.GUID, &v.Domain, &v.State, &v.CellID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			&v.Failed, &v.FailureReason, sealedColumn{k, &v.Result}, jsonColumn{&v.Outputs},
 			&v.Rejections, &v.RejectionReason, &v.Cancelled}
-	},
-	resource: func(*lrp.Task) *cf.Resource { return nil },
+	}),
+	resource: resourceOf(func(*lrp.Task) *cf.Resource { return nil }),
 	filters: map[string]string{
 		"guids":   "lrp_tasks.guid",
 		"domains": "domain",
 		"states":  "state",
 	},
 	orders: map[string]string{"created_at": "created_at"},
-}}
+}}}
 
 type lrpTasks struct{ *Table[lrp.Task] }
 
@@ -42,7 +42,7 @@ func (t lrpTasks) Insert(tx *Tx, task lrp.Task) error {
 // CreatedAt stay.
 func (t lrpTasks) Swap(tx *Tx, was, next lrp.Task) (bool, error) {
 	next.UpdatedAt = tx.Now
-	all := t.fields(&next, tx.seal)
+	all := t.table.fields.of(&next, tx.seal)
 	fields := append(all[2:4:4], all[5:]...)
 	n, err := tx.exec(`UPDATE lrp_tasks SET state = ?, cell_id = ?, updated_at = ?, failed = ?,
 		failure_reason = ?, result = ?, outputs = ?, rejections = ?, rejection_reason = ?, cancelled = ?`+taskIs,

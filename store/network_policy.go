@@ -3,19 +3,19 @@ package store
 import "cupola/store/cf"
 
 // NetworkPolicies are the network policies. They go with their apps.
-var NetworkPolicies = networkPolicies{&Table[cf.NetworkPolicy]{
+var NetworkPolicies = networkPolicies{&Table[cf.NetworkPolicy]{table{
 	name: "network_policies", singular: "Network policy",
 	columns: "source, destination, protocol, first_port, last_port",
-	fields: func(v *cf.NetworkPolicy, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.NetworkPolicy, _ *sealer) []any {
 		return []any{&v.Source, &v.Destination, &v.Protocol, &v.FirstPort, &v.LastPort}
-	},
-	resource: func(*cf.NetworkPolicy) *cf.Resource { return nil },
+	}),
+	resource: resourceOf(func(*cf.NetworkPolicy) *cf.Resource { return nil }),
 	filters: map[string]string{
 		"guids":        "source IN (SELECT value FROM json_each(?)) OR destination IN (SELECT value FROM json_each(?))",
 		"sources":      "source",
 		"destinations": "destination",
 	},
-}}
+}}}
 
 type networkPolicies struct{ *Table[cf.NetworkPolicy] }
 

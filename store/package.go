@@ -3,15 +3,15 @@ package store
 import "cupola/store/cf"
 
 // Packages are the packages of apps.
-var Packages = &Table[cf.Package]{
+var Packages = &Table[cf.Package]{table{
 	name: "packages", singular: "Package", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, app_guid, type, state, error, digest, size, image, credential",
-	fields: func(v *cf.Package, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.Package, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.AppGUID, &v.Type, &v.State, &v.Error, &v.Digest, &v.Size, &v.Image, sealedColumn{k, &v.Credential}}
-	},
-	resource: func(v *cf.Package) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.Package) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":              "packages.guid",
 		"app_guids":          "app_guid",
@@ -23,4 +23,4 @@ var Packages = &Table[cf.Package]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "app_guid IN (SELECT guid FROM apps WHERE space_guid IN :spaces)",
-}
+}}

@@ -7,14 +7,14 @@ import (
 )
 
 // IsolationSegments are the isolation segments.
-var IsolationSegments = &Table[cf.IsolationSegment]{
+var IsolationSegments = &Table[cf.IsolationSegment]{table{
 	name: "isolation_segments", singular: "Isolation segment", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, name, orgs",
-	fields: func(v *cf.IsolationSegment, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.IsolationSegment, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations}, &v.Name, jsonColumn{&v.Orgs}}
-	},
-	resource: func(v *cf.IsolationSegment) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.IsolationSegment) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":              "isolation_segments.guid",
 		"names":              "name",
@@ -22,17 +22,17 @@ var IsolationSegments = &Table[cf.IsolationSegment]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
 	visible: "EXISTS (SELECT 1 FROM json_each(orgs) o WHERE o.value IN :orgs)",
-}
+}}
 
 // PlacementPools are the placement pools.
-var PlacementPools = &Table[cf.PlacementPool]{
+var PlacementPools = &Table[cf.PlacementPool]{table{
 	name: "placement_pools", singular: "Placement pool", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, name, require, disallow, is_default",
-	fields: func(v *cf.PlacementPool, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.PlacementPool, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations}, &v.Name, jsonColumn{&v.Require}, jsonColumn{&v.Disallow}, &v.Default}
-	},
-	resource: func(v *cf.PlacementPool) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.PlacementPool) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":       "placement_pools.guid",
 		"names":       "name",
@@ -41,7 +41,7 @@ var PlacementPools = &Table[cf.PlacementPool]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
 	visible: "is_default OR guid IN (SELECT s.placement_pool FROM spaces s WHERE s.guid IN :spaces) OR guid IN (SELECT a.placement_pool FROM apps a WHERE a.space_guid IN :spaces)",
-}
+}}
 
 // PlacementOf is what would hold for something of an app that is started now:
 // the pool of the app, or else that of its space, or else the default one, and

@@ -3,16 +3,16 @@ package store
 import "cupola/store/cf"
 
 // Revisions are the revisions of apps.
-var Revisions = &Table[cf.Revision]{
+var Revisions = &Table[cf.Revision]{table{
 	name: "revisions", singular: "Revision", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, app_guid, version, droplet_guid, description, env, commands, sidecars",
-	fields: func(v *cf.Revision, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.Revision, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.AppGUID, &v.Version, &v.DropletGUID, &v.Description, sealedColumn{k, &v.Env},
 			jsonColumn{&v.Commands}, jsonColumn{&v.Sidecars}}
-	},
-	resource: func(v *cf.Revision) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.Revision) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":      "revisions.guid",
 		"app_guids":  "app_guid",
@@ -21,4 +21,4 @@ var Revisions = &Table[cf.Revision]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "version": "version"},
 	visible: "app_guid IN (SELECT guid FROM apps WHERE space_guid IN :spaces)",
-}
+}}

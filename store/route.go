@@ -3,15 +3,15 @@ package store
 import "cupola/store/cf"
 
 // Routes are the routes.
-var Routes = &Table[cf.Route]{
+var Routes = &Table[cf.Route]{table{
 	name: "routes", singular: "Route", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, space_guid, domain_guid, host, path, port, destinations, options, shared_spaces",
-	fields: func(v *cf.Route, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.Route, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.SpaceGUID, &v.DomainGUID, &v.Host, &v.Path, &v.Port, jsonColumn{&v.Destinations}, jsonColumn{&v.Options}, jsonColumn{&v.SharedSpaces}}
-	},
-	resource: func(v *cf.Route) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.Route) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":              "routes.guid",
 		"hosts":              "host",
@@ -32,6 +32,6 @@ var Routes = &Table[cf.Route]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "space_guid IN :route_spaces OR " + routeShared + ":route_spaces)",
-}
+}}
 
 const routeShared = "EXISTS (SELECT 1 FROM json_each(shared_spaces) s WHERE s.value IN "

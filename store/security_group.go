@@ -4,15 +4,15 @@ import "cupola/store/cf"
 
 // SecurityGroups are the sets of egress rules. The filters running_in_space_guids
 // and staging_in_space_guids take those too that hold everywhere.
-var SecurityGroups = &Table[cf.SecurityGroup]{
+var SecurityGroups = &Table[cf.SecurityGroup]{table{
 	name: "security_groups", singular: "Security group", labelled: false,
 	columns: "guid, created_at, updated_at, name, rules, global_running, global_staging, running_spaces, staging_spaces",
-	fields: func(v *cf.SecurityGroup, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.SecurityGroup, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			&v.Name, jsonColumn{&v.Rules}, &v.GlobalRunning, &v.GlobalStaging,
 			jsonColumn{&v.RunningSpaces}, jsonColumn{&v.StagingSpaces}}
-	},
-	resource: func(v *cf.SecurityGroup) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.SecurityGroup) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":                    "security_groups.guid",
 		"names":                    "name",
@@ -25,4 +25,4 @@ var SecurityGroups = &Table[cf.SecurityGroup]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "global_running OR global_staging OR EXISTS (SELECT 1 FROM json_each(running_spaces) s WHERE s.value IN :spaces) OR EXISTS (SELECT 1 FROM json_each(staging_spaces) s WHERE s.value IN :spaces)",
-}
+}}

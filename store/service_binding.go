@@ -10,16 +10,16 @@ import (
 
 // ServiceBindings are the service credential bindings, of apps and keys. Users who see
 // the app of a binding, or the service instance of a key, see it.
-var ServiceBindings = serviceBindings{&Table[cf.ServiceBinding]{
+var ServiceBindings = serviceBindings{&Table[cf.ServiceBinding]{table{
 	name: "service_bindings", singular: "Service credential binding", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, type, name, instance_guid, app_guid, credentials, syslog_drain_url, volume_mounts, last_operation",
-	fields: func(v *cf.ServiceBinding, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.ServiceBinding, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.Type, &v.Name, &v.InstanceGUID, nullColumn{&v.AppGUID},
 			sealedTextColumn{k, &v.Credentials}, sealedColumn{k, &v.SyslogDrainURL}, sealedTextColumn{k, &v.VolumeMounts}, jsonColumn{&v.LastOperation}}
-	},
-	resource: func(v *cf.ServiceBinding) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.ServiceBinding) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":                  "service_bindings.guid",
 		"names":                  "name",
@@ -44,20 +44,20 @@ var ServiceBindings = serviceBindings{&Table[cf.ServiceBinding]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
 	visible: "CASE type WHEN 'app' THEN (SELECT space_guid FROM apps WHERE guid = app_guid) ELSE (SELECT space_guid FROM service_instances WHERE guid = instance_guid) END IN :spaces",
-}}
+}}}
 
 type serviceBindings struct{ *Table[cf.ServiceBinding] }
 
 // RouteBindings are the service route bindings.
-var RouteBindings = &Table[cf.RouteBinding]{
+var RouteBindings = &Table[cf.RouteBinding]{table{
 	name: "route_bindings", singular: "Service route binding", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, instance_guid, route_guid, route_service_url, last_operation",
-	fields: func(v *cf.RouteBinding, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.RouteBinding, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.InstanceGUID, &v.RouteGUID, sealedColumn{k, &v.RouteServiceURL}, jsonColumn{&v.LastOperation}}
-	},
-	resource: func(v *cf.RouteBinding) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.RouteBinding) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":                  "route_bindings.guid",
 		"service_instance_guids": "instance_guid",
@@ -67,7 +67,7 @@ var RouteBindings = &Table[cf.RouteBinding]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
 	visible: "(SELECT space_guid FROM service_instances WHERE guid = instance_guid) IN :spaces",
-}
+}}
 
 // PassOn gives all bindings of a user-provided service instance what
 // it says now.
@@ -119,7 +119,7 @@ func byGUID[R, T any](tx *Tx, t *Table[T], rows []*R, guid func(*R) string) (map
 	found, err := t.KeptBy(tx, "guids", guids...)
 	m := map[string]*T{}
 	for _, v := range found {
-		m[t.resource(v).GUID] = v
+		m[t.table.resource(v).GUID] = v
 	}
 	return m, err
 }

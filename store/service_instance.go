@@ -3,18 +3,18 @@ package store
 import "cupola/store/cf"
 
 // ServiceInstances are the service instances.
-var ServiceInstances = &Table[cf.ServiceInstance]{
+var ServiceInstances = &Table[cf.ServiceInstance]{table{
 	name: "service_instances", singular: "Service instance", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, name, type, space_guid, shared_spaces, tags, last_operation, " +
 		"credentials, syslog_drain_url, route_service_url, plan_guid, dashboard_url, maintenance_version, broker_metadata",
-	fields: func(v *cf.ServiceInstance, k *sealer) []any {
+	fields: fieldsOf(func(v *cf.ServiceInstance, k *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.Name, &v.Type, &v.SpaceGUID, jsonColumn{&v.SharedSpaces}, jsonColumn{&v.Tags}, jsonColumn{&v.LastOperation},
 			sealedTextColumn{k, &v.Credentials}, sealedColumn{k, &v.SyslogDrainURL}, sealedColumn{k, &v.RouteServiceURL},
 			nullColumn{&v.PlanGUID}, &v.DashboardURL, &v.MaintenanceVersion, textColumn{&v.BrokerMetadata}}
-	},
-	resource: func(v *cf.ServiceInstance) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.ServiceInstance) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":              "service_instances.guid",
 		"names":              "name",
@@ -32,7 +32,7 @@ var ServiceInstances = &Table[cf.ServiceInstance]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name"},
 	visible: sharedOr("space_guid IN :spaces", "s.value IN :spaces"),
-}
+}}
 
 const spacesOfOrgs = "SELECT guid FROM spaces WHERE org_guid IN (SELECT value FROM json_each(?))"
 

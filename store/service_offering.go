@@ -4,18 +4,18 @@ import "cupola/store/cf"
 
 // ServiceOfferings are the services of the brokers' catalogs. One sees those
 // that have a plan one sees.
-var ServiceOfferings = &Table[cf.ServiceOffering]{
+var ServiceOfferings = &Table[cf.ServiceOffering]{table{
 	name: "service_offerings", singular: "Service offering", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, broker_guid, catalog_id, name, description, active, bindable, plan_updateable, " +
 		"instances_retrievable, bindings_retrievable, allow_context_updates, tags, requires, broker_metadata",
-	fields: func(v *cf.ServiceOffering, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.ServiceOffering, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.BrokerGUID, &v.CatalogID, &v.Name, &v.Description, &v.Active, &v.Bindable, &v.PlanUpdateable,
 			&v.InstancesRetrievable, &v.BindingsRetrievable, &v.AllowContextUpdates,
 			jsonColumn{&v.Tags}, jsonColumn{&v.Requires}, textColumn{&v.BrokerMetadata}}
-	},
-	resource: func(v *cf.ServiceOffering) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.ServiceOffering) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":                "service_offerings.guid",
 		"names":                "service_offerings.name",
@@ -28,6 +28,6 @@ var ServiceOfferings = &Table[cf.ServiceOffering]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "service_offerings.name"},
 	visible: plansOfOffering + planVisible + ") OR broker_guid IN " + brokersOfMembers,
-}
+}}
 
 const plansOfOffering = "EXISTS (SELECT 1 FROM service_plans WHERE offering_guid = service_offerings.guid AND "

@@ -5,17 +5,17 @@ import "cupola/store/cf"
 // ServicePlans are the plans of service offerings. One sees what is public,
 // what one's orgs may see, and the plans of brokers of the spaces of which one
 // is a member.
-var ServicePlans = servicePlans{&Table[cf.ServicePlan]{
+var ServicePlans = servicePlans{&Table[cf.ServicePlan]{table{
 	name: "service_plans", singular: "Service plan", labelled: true,
 	columns: "guid, created_at, updated_at, labels, annotations, offering_guid, catalog_id, name, description, active, free, public, " +
 		"bindable, plan_updateable, maximum_polling_duration, maintenance_info, broker_metadata, schemas, binding_rotatable",
-	fields: func(v *cf.ServicePlan, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.ServicePlan, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt},
 			jsonColumn{&v.Labels}, jsonColumn{&v.Annotations},
 			&v.OfferingGUID, &v.CatalogID, &v.Name, &v.Description, &v.Active, &v.Free, &v.Public,
 			&v.Bindable, &v.PlanUpdateable, &v.MaximumPollingDuration, jsonColumn{&v.MaintenanceInfo}, textColumn{&v.BrokerMetadata}, jsonColumn{&v.Schemas}, &v.BindingRotatable}
-	},
-	resource: func(v *cf.ServicePlan) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.ServicePlan) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":                  "service_plans.guid",
 		"names":                  "service_plans.name",
@@ -32,7 +32,7 @@ var ServicePlans = servicePlans{&Table[cf.ServicePlan]{
 	},
 	orders:  map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "service_plans.name"},
 	visible: planVisible + " OR " + planOfBrokers + brokersOfMembers + ")",
-}}
+}}}
 
 type servicePlans struct{ *Table[cf.ServicePlan] }
 
@@ -51,20 +51,20 @@ const (
 )
 
 // ServicePlanVisibilities are the orgs that may see plans.
-var ServicePlanVisibilities = &Table[cf.ServicePlanVisibility]{
+var ServicePlanVisibilities = &Table[cf.ServicePlanVisibility]{table{
 	name: "service_plan_visibilities", singular: "Service plan visibility",
 	columns: "guid, created_at, updated_at, plan_guid, org_guid",
-	fields: func(v *cf.ServicePlanVisibility, _ *sealer) []any {
+	fields: fieldsOf(func(v *cf.ServicePlanVisibility, _ *sealer) []any {
 		return []any{&v.GUID, timeColumn{&v.CreatedAt}, timeColumn{&v.UpdatedAt}, &v.PlanGUID, &v.OrgGUID}
-	},
-	resource: func(v *cf.ServicePlanVisibility) *cf.Resource { return &v.Resource },
+	}),
+	resource: resourceOf(func(v *cf.ServicePlanVisibility) *cf.Resource { return &v.Resource }),
 	filters: map[string]string{
 		"guids":              "service_plan_visibilities.guid",
 		"service_plan_guids": "plan_guid",
 		"organization_guids": "org_guid",
 	},
 	visible: "org_guid IN :orgs",
-}
+}}
 
 // Visibility is a plan's type of visibility, one of cf.Visible….
 func (t servicePlans) Visibility(tx *Tx, p *cf.ServicePlan) (kind string, err error) {

@@ -1,54 +1,53 @@
 package store
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
-
-	"cupola/runtime/guid"
-	"cupola/store/cf"
-)
-
 // Table is the rows of one noun. Its methods take the transaction they act in. A
 // noun with further queries has a type for them in its file, which embeds its Table.
-type Table[T any] struct {
-	name     string
-	singular string                  // for messages: "App not found"
-	columns  string                  // comma-separated, guid first
-	fields   func(*T, *sealer) []any // one for each column: a pointer, or a column wrapper
-	resource func(*T) *cf.Resource
-	filters  map[string]string                          // filter → column, or condition with "?" for the list of values
-	orders   map[string]string                          // order → column
-	visible  string                                     // condition over :orgs and :spaces that reads no other row of the table; "": everyone sees every row
-	accepts  map[string]func(values []string) predicate // filter that is not a column → what it asks of the row alone
-	labelled bool                                       // has a column labels
+//
+// Go compiles what has a type parameter once for each type, in each package that uses it: so a Table's methods are short, and
+// table, which does not know the type of its rows, does the work.
+type Table[T any] struct{ table table }
+
+// typed are rows as what they are.
+func typed[T any](rows []any, err error) ([]*T, error) {
+	if len(rows) == 0 {
+		return nil, err
+	}
+	list := make([]*T, len(rows))
+	for n, row := range rows {
+		list[n] = row.(*T)
+	}
+	return list, err
 }
 
 // Name is the table's name, as Tx.Written takes it.
-func (t *Table[T]) Name() string { return t.name }
+func (t *Table[T]) Name() string { return t.table.name }
 
 // Filters are the names of the filters that List takes.
-func (t *Table[T]) Filters() []string {
-	var names []string
-	for n := range t.filters {
-		names = append(names, n)
-	}
-	return names
-}
+func (t *Table[T]) Filters() []string { return t.table.filterNames() }
 
 // Orders are the names of the orders that List takes, sorted.
-func (t *Table[T]) Orders() []string {
-	return slices.Sorted(maps.Keys(t.orders))
-}
+func (t *Table[T]) Orders() []string { return t.table.orderNames() }
 
 // Labelled reports whether rows can be chosen by label.
-func (t *Table[T]) Labelled() bool { return t.labelled }
+func (t *Table[T]) Labelled() bool { return t.table.labelled }
+
+// query runs a SELECT of the table's columns.
+func query[T any](tx *Tx, t *Table[T], text string, args ...any) ([]*T, error) {
+	return typed[T](t.table.read(tx, nil, text, args...))
+}
+
+// change runs an UPDATE or DELETE and returns the rows that it wrote, or
+// removed.
+func change[T any](tx *Tx, t *Table[T], text string, args ...any) ([]*T, error) {
+	rows, err := query(tx, t, text+" RETURNING "+t.table.columns, args...)
+	return rows, convert(err)
+}
 
 // Get returns the row, or a cf.ResourceNotFound in Cloud Controller's words.
 func (t *Table[T]) Get(tx *Tx, guid string) (*T, error) {
-	return t.First(tx, Query{Where: map[string][]string{"guids": {guid}}})
+	row, err := t.table.visibleRow(tx, guid, nil)
+	v, _ := row.(*T)
+	return v, err
 }
 
 // Find is Get, but for nil where there is no such row.
@@ -63,30 +62,20 @@ func (t *Table[T]) Find(tx *Tx, guid string) (*T, error) {
 // Visible is Get for one who may see only a scope's rows (nil: all): a row
 // outside it is not found.
 func (t *Table[T]) Visible(tx *Tx, guid string, s *Scope) (*T, error) {
-	return t.First(tx, Query{Where: map[string][]string{"guids": {guid}}, Visible: s})
+	row, err := t.table.visibleRow(tx, guid, s)
+	v, _ := row.(*T)
+	return v, err
 }
 
 // First returns the first row of the query, or cf.ResourceNotFound.
 func (t *Table[T]) First(tx *Tx, q Query) (*T, error) {
-	q.Page, q.PerPage = 1, 1
-	left := len(tx.left)
-	rows, _, err := t.list(tx, q, false)
-	if err == nil && len(rows) == 0 && len(tx.left) > left {
-		err = tx.left[left] // there is one
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) == 0 {
-		return nil, t.NotFound()
-	}
-	return rows[0], nil
+	row, err := t.table.firstRow(tx, q)
+	v, _ := row.(*T)
+	return v, err
 }
 
 // NotFound is the error that there is no such row.
-func (t *Table[T]) NotFound() error {
-	return cf.Errorf(cf.ResourceNotFound, "%s not found", t.singular)
-}
+func (t *Table[T]) NotFound() error { return t.table.notFound() }
 
 // Some returns the first n rows of the query.
 func (t *Table[T]) Some(tx *Tx, q Query, n int) ([]*T, error) {
@@ -97,10 +86,7 @@ func (t *Table[T]) Some(tx *Tx, q Query, n int) ([]*T, error) {
 // By returns all rows whose filter has one of the values, in the order they
 // were made.
 func (t *Table[T]) By(tx *Tx, filter string, values ...string) ([]*T, error) {
-	if column := t.filters[filter]; len(values) == 0 && column != "" && !strings.Contains(column, "?") {
-		return nil, nil
-	}
-	return t.Matching(tx, Query{Where: map[string][]string{filter: values}})
+	return typed[T](t.table.rowsBy(tx, filter, values))
 }
 
 // Where returns all rows that every filter accepts, in the order they were made.
@@ -109,216 +95,68 @@ func (t *Table[T]) Where(tx *Tx, where map[string][]string) ([]*T, error) {
 }
 
 // All returns all rows in the order they were made.
-func (t *Table[T]) All(tx *Tx) ([]*T, error) {
-	return t.Matching(tx, Query{})
-}
-
-// GUIDs are those of all rows, also of damaged ones.
-func (t *Table[T]) GUIDs(tx *Tx) ([]string, error) { return tx.texts("SELECT guid FROM " + t.name) }
+func (t *Table[T]) All(tx *Tx) ([]*T, error) { return t.Matching(tx, Query{}) }
 
 // Matching returns the rows of a query. Unlike List it does not count those of other pages.
-func (t *Table[T]) Matching(tx *Tx, q Query) ([]*T, error) {
-	rows, _, err := t.list(tx, q, false)
-	return rows, err
-}
+func (t *Table[T]) Matching(tx *Tx, q Query) ([]*T, error) { return typed[T](t.table.matching(tx, q)) }
 
 // List returns a page of rows, and how many rows there are on all pages.
 func (t *Table[T]) List(tx *Tx, q Query) (rows []*T, total int, err error) {
-	return t.list(tx, q, true)
-}
-
-// Count tells how many rows the query has on all its pages.
-func (t *Table[T]) Count(tx *Tx, q Query) (int, error) {
-	c, err := t.condition(q)
-	if err != nil {
-		return 0, err
-	}
-	return t.count(tx, c)
-}
-
-// predicates are what a query's filters ask of a row alone. Other filters may look
-// at other rows of the table: then there are none.
-func (t *Table[T]) predicates(tx *Tx, q Query) (all predicates) {
-	if tx.sql.on == nil {
-		return nil
-	}
-	columns := tx.sql.on.schema.columns[t.name]
-	for filter, values := range q.Where {
-		var p predicate
-		switch expr := t.filters[filter]; {
-		case t.accepts[filter] != nil:
-			p = t.accepts[filter](values)
-		case strings.Contains(expr, "?"):
-			return nil
-		default:
-			p = oneOf(strings.TrimPrefix(expr, t.name+"."), values)
-		}
-		if at, is := columns[p.column]; is {
-			tx.compared.atLeast(t.name, at+1)
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-func (t *Table[T]) count(tx *Tx, c *condition) (n int, err error) {
-	err = tx.sql.QueryRowContext(tx.ctx, "SELECT count(*) FROM "+t.name+c.where(), c.args...).Scan(&n)
-	return n, err
-}
-
-func (t *Table[T]) condition(q Query) (*condition, error) {
-	c := &condition{}
-	if err := c.filter(t.filters, q.Where); err != nil {
-		return nil, err
-	}
-	for _, l := range q.Labels {
-		c.label(t.name, l)
-	}
-	for _, r := range q.Times {
-		c.time(t.name, r)
-	}
-	c.visible(t.visible, q.Visible)
-	return c, nil
-}
-
-func (t *Table[T]) list(tx *Tx, q Query, counted bool) ([]*T, int, error) {
-	c, err := t.condition(q)
-	if err != nil {
-		return nil, 0, err
-	}
-	total := 0
-	if counted {
-		if total, err = t.count(tx, c); err != nil {
-			return nil, 0, err
-		}
-	}
-	text := "SELECT " + t.columns + " FROM " + t.name + c.where() + t.order(q)
-	args := c.args
-	if q.Page > 0 {
-		text += limit(q.PerPage) + " OFFSET ?"
-		args = append(args, (q.Page-1)*q.PerPage)
-	}
-	rows, err := t.read(tx, t.predicates(tx, q), text, args...)
+	all, total, err := t.table.list(tx, q, true)
+	rows, err = typed[T](all, err)
 	return rows, total, err
 }
 
-// limit ends a SELECT after n rows. It is not a parameter: with one, SQLite compiles the
-// statement again for each value, to find the best plan.
-func limit(n int) string { return " LIMIT " + strconv.Itoa(n) }
+// GUIDs are those of all rows, also of damaged ones.
+func (t *Table[T]) GUIDs(tx *Tx) ([]string, error) { return t.table.guids(tx) }
 
-func (t *Table[T]) order(q Query) string {
-	dir := ""
-	if q.Desc {
-		dir = " DESC"
-	}
-	if column := t.orders[q.Order]; column != "" {
-		return " ORDER BY " + column + dir + ", id" + dir
-	}
-	return " ORDER BY id" + dir
-}
+// Count tells how many rows the query has on all its pages.
+func (t *Table[T]) Count(tx *Tx, q Query) (int, error) { return t.table.countOf(tx, q) }
 
-// query runs a SELECT of the table's columns.
-func (t *Table[T]) query(tx *Tx, text string, args ...any) ([]*T, error) {
-	return t.read(tx, nil, text, args...)
-}
+// Kept is All, of rows that the Reads of one function keep: between two of them only those
+// that changed are read. What the rows point to is shared with later Reads: it must not be
+// changed.
+func (t *Table[T]) Kept(tx *Tx) ([]*T, error) { return typed[T](t.table.kept(tx)) }
 
-// read is query of rows that meet predicates.
-func (t *Table[T]) read(tx *Tx, all predicates, text string, args ...any) (list []*T, err error) {
-	rows, err := tx.sql.query(tx.ctx, t.name, all, text, args)
-	if err != nil {
-		return nil, err
-	}
-	err = t.each(tx, rows, nil, func(v *T, d *damage) {
-		if d != nil {
-			tx.leaveOut(d)
-		} else {
-			list = append(list, v)
-		}
-	})
-	return list, err
-}
-
-// each gives take the rows of a query of the table's columns and further ones, which go
-// to more. It gives damage for a row that cannot be decoded and may be left out.
-func (t *Table[T]) each(tx *Tx, rows *rows, more []any, take func(*T, *damage)) error {
-	defer rows.Close()
-	for rows.Next() {
-		v := new(T)
-		err := rows.Scan(append(t.fields(v, tx.seal), more...)...)
-		switch {
-		case err == nil:
-			take(v, nil)
-		case !tx.lenient, tx.ctx.Err() != nil:
-			return fmt.Errorf("read %s: %w", t.name, err)
-		default:
-			part := new(T)
-			key := rows.salvage(append(t.fields(part, tx.seal), more...))
-			take(nil, &damage{t.name, key, part, err})
-		}
-	}
-	return rows.Err()
-}
-
-// change runs an UPDATE or DELETE and returns the rows that it wrote, or
-// removed.
-func (t *Table[T]) change(tx *Tx, text string, args ...any) ([]*T, error) {
-	rows, err := t.query(tx, text+" RETURNING "+t.columns, args...)
-	return rows, convert(err)
+// KeptBy is By, of rows that are kept as those of Kept are. The filter must be a column
+// whose values differ in each byte. Rows of values that a Read does not name are not kept
+// any longer, so a function calls it once for a filter.
+func (t *Table[T]) KeptBy(tx *Tx, filter string, values ...string) ([]*T, error) {
+	return typed[T](t.table.keptBy(tx, filter, values))
 }
 
 // Insert adds a row. An empty GUID is filled in, and so is CreatedAt.
-func (t *Table[T]) Insert(tx *Tx, v *T) error {
-	if r := t.resource(v); r != nil {
-		if r.GUID == "" {
-			r.GUID = guid.New()
-		}
-		if r.CreatedAt.IsZero() {
-			r.CreatedAt = tx.Now
-		}
-	}
-	marks := strings.Repeat(", ?", strings.Count(t.columns, ",")+1)[2:]
-	_, err := tx.exec("INSERT INTO "+t.name+" ("+t.columns+") VALUES ("+marks+")", t.fields(v, tx.seal)...)
-	return convert(err)
-}
+func (t *Table[T]) Insert(tx *Tx, v *T) error { return t.table.insert(tx, v) }
 
 // Update writes the row whose GUID v has, and sets UpdatedAt.
-func (t *Table[T]) Update(tx *Tx, v *T) error {
-	if r := t.resource(v); r != nil {
-		r.UpdatedAt = tx.Now
-	}
-	fields := t.fields(v, tx.seal)
-	names := strings.Split(t.columns, ", ")
-	set := strings.Join(names[1:], " = ?, ") + " = ?"
-	n, err := tx.exec("UPDATE "+t.name+" SET "+set+" WHERE "+names[0]+" = ?", append(fields[1:], fields[0])...)
-	if err == nil && n == 0 {
-		return t.NotFound()
-	}
-	return convert(err)
-}
+func (t *Table[T]) Update(tx *Tx, v *T) error { return t.table.update(tx, v) }
+
+// Put inserts the row, or updates it where there is one.
+func (t *Table[T]) Put(tx *Tx, v *T) error { return t.table.put(tx, v) }
 
 // Delete removes the row with the GUID and what belongs to it; none is no
 // error.
-func (t *Table[T]) Delete(tx *Tx, guid string) error {
-	key, _, _ := strings.Cut(t.columns, ",")
-	_, err := tx.exec("DELETE FROM "+t.name+" WHERE "+key+" = ?", guid)
-	return err
-}
+func (t *Table[T]) Delete(tx *Tx, guid string) error { return t.table.remove(tx, guid) }
 
 // DeleteBy removes all rows whose filter has the value, and what belongs to them.
 func (t *Table[T]) DeleteBy(tx *Tx, filter, value string) error {
-	c, err := t.condition(Query{Where: map[string][]string{filter: {value}}})
-	if err != nil {
-		return err
-	}
-	_, err = tx.exec("DELETE FROM "+t.name+c.where(), c.args...)
-	return err
+	return t.table.removeBy(tx, filter, value)
 }
 
-// Put inserts the row, or updates it where there is one.
-func (t *Table[T]) Put(tx *Tx, v *T) error {
-	err := t.Update(tx, v)
-	if IsNotFound(err) {
-		return t.Insert(tx, v)
+// Damaged are the rows that lists of this transaction left out because they
+// cannot be decoded, each with what could be. Only Reads.Read leaves rows out: every
+// other read fails at the first.
+func (t *Table[T]) Damaged(tx *Tx) (rows []*T) {
+	for _, d := range tx.left {
+		if v, ok := d.row.(*T); ok && d.table == t.table.name {
+			rows = append(rows, v)
+		}
 	}
-	return err
+	return rows
+}
+
+// LeaveOut reports a row of t whose columns can be read, but not what they hold. It
+// returns err where no row is left out.
+func (t *Table[T]) LeaveOut(tx *Tx, v *T, key string, err error) error {
+	return t.table.leaveOut(tx, v, key, err)
 }
