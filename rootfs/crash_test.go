@@ -145,7 +145,7 @@ func checkClean(t *testing.T, s *Store) {
 	}
 	for _, dir := range []string{"run", "run/.trash", "trash"} {
 		entries, err := os.ReadDir(s.store.Path(dir))
-		if entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == ".trash" || e.Name() == ".spare" }); err != nil || len(entries) > 0 {
+		if entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return slices.Contains([]string{".trash", ".spare", ".ready"}, e.Name()) }); err != nil || len(entries) > 0 {
 			t.Errorf("got %v, %v in %s; want nothing", entries, err, dir)
 		}
 	}

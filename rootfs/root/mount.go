@@ -80,13 +80,19 @@ func (s *Roots) Mount(ctx context.Context, r Request) (Root, error) {
 	if err != nil {
 		return Root{}, err
 	}
-	if err := s.claim(r.ID); err != nil {
+	size, err := sizeOf(r, rec)
+	if err != nil {
+		return Root{}, fmt.Errorf("mount %s: %w", r.ID, err)
+	}
+	ready, err := s.claim(r.ID, size)
+	if err != nil {
 		return Root{}, fmt.Errorf("mount %s: %w", r.ID, err)
 	}
 	rec.Dirs, rec.Users = append(rec.Dirs, keys...), r.Users
-	if err := s.assemble(r, rec, lowers); err != nil {
+	if err := s.assemble(r, rec, lowers, size, ready); err != nil {
 		return Root{}, errors.Join(fmt.Errorf("mount %s: %w", r.ID, err), s.dismantle(r.ID))
 	}
+	s.expect(size)
 	return Root{Path: s.rootPath(r.ID), Binds: st.Binds(), Layers: s.layerPaths(r)}, nil
 }
 
@@ -130,41 +136,59 @@ func (s *Roots) lowers(ctx context.Context, st stack.Stack, layers []layer.Layer
 	return dirs, rec, nil
 }
 
-// claim makes the container's directory, below a private mount: no other namespace sees what is mounted there.
-func (s *Roots) claim(id string) error {
+// sizeOf is what a container can write.
+func sizeOf(r Request, rec record) (disk.Size, error) {
+	size := disk.Size{Bytes: r.DiskBytes, Inodes: r.Inodes}
+	if r.DiskBytes > 0 {
+		if size.Bytes -= rec.LayerBytes; size.Bytes <= 0 {
+			return size, fmt.Errorf("layers of %d bytes do not fit a disk of %d", rec.LayerBytes, r.DiskBytes)
+		}
+	}
+	return size, nil
+}
+
+// claim makes the container's directory, below a private mount: no other namespace sees what is mounted there. It reports
+// whether the container's disk is mounted already.
+func (s *Roots) claim(id string, size disk.Size) (ready bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := overlay.MakePrivate(s.store.Path(rootsDir)); err != nil {
-		return err
+		return false, err
 	}
-	err := s.takeSpare(s.store.Path(rootsDir, id))
+	ready, err = s.take(s.store.Path(rootsDir, id), size)
 	if errors.Is(err, fs.ErrExist) {
-		return ErrMounted
+		return false, ErrMounted
 	}
-	return err
+	return ready, err
 }
 
-func (s *Roots) assemble(r Request, rec record, lowers []string) error {
+// parts are the directories in a container's directory, once it has a disk.
+var parts = []string{filepath.Join(disk.Data, "upper"), filepath.Join(disk.Data, "work"), "root", lowerDir}
+
+func (s *Roots) makeDisk(dir string, size disk.Size) error {
+	if err := s.disks.Create(dir, size); err != nil {
+		return err
+	}
+	for _, name := range parts {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Roots) assemble(r Request, rec record, lowers []string, size disk.Size, ready bool) error {
 	dir := s.store.Path(rootsDir, r.ID)
 	if err := writeRecord(dir, rec); err != nil {
 		return err
 	}
 	ids := s.users(rec)
-	size := disk.Size{Bytes: r.DiskBytes, Inodes: r.Inodes}
-	if r.DiskBytes > 0 {
-		if size.Bytes -= rec.LayerBytes; size.Bytes <= 0 {
-			return fmt.Errorf("layers of %d bytes do not fit a disk of %d", rec.LayerBytes, r.DiskBytes)
-		}
-	}
-	if err := s.disks.Create(dir, size); err != nil {
-		return err
-	}
-	upper, work := filepath.Join(dir, disk.Data, "upper"), filepath.Join(dir, disk.Data, "work")
-	for _, d := range []string{upper, work, filepath.Join(dir, "root"), s.lowerPath(r.ID)} {
-		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if !ready {
+		if err := s.makeDisk(dir, size); err != nil {
 			return err
 		}
 	}
+	upper, work := filepath.Join(dir, parts[0]), filepath.Join(dir, parts[1])
 	if err := errors.Join(tree.SetOwner(upper, tree.Dir("", 0o755), ids), openTo(ids, dir)); err != nil {
 		return err
 	}
@@ -205,6 +229,7 @@ func (s *Roots) releaseRun() error {
 	if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name()[0] != '.' }) {
 		return err
 	}
+	s.dropReady(len(s.ready))
 	return overlay.Unmount(s.store.Path(rootsDir))
 }
 

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 
 	"cupola/rootfs/disk"
 	"cupola/rootfs/internal/keylock"
@@ -37,7 +38,9 @@ type Roots struct {
 	locks       keylock.Locks
 	unshiftable error
 
-	mu sync.Mutex // guards the entries of rootsDir, and its mount
+	mu    sync.Mutex // guards the entries of rootsDir, and its mount, and what follows
+	ready []readyDisk
+	soon  *time.Timer // makes them
 }
 
 // New opens the roots of a store. It leaves containers alone that may still run.
@@ -55,7 +58,7 @@ func New(s *store.Store, stacks *stack.Stacks, layers *layer.Cache, disks *disk.
 // MakeDirs makes the directories of roots in a new store. All may pass the upper one, and then containers' directories that only
 // the container's root can pass: otherwise others could read the files of apps.
 func MakeDirs(s *store.Store) error {
-	for _, name := range []string{"", runTrash, runSpare} {
+	for _, name := range []string{"", runTrash, runSpare, runReady} {
 		if err := os.Mkdir(s.Path(rootsDir, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -63,8 +66,13 @@ func MakeDirs(s *store.Store) error {
 	return os.Chmod(s.Path(rootsDir), 0o711)
 }
 
-// Close waits for deletions in the background. Mounts stay.
-func (s *Roots) Close() { s.trash.Wait() }
+// Close waits for deletions in the background. Mounts of containers stay.
+func (s *Roots) Close() {
+	s.mu.Lock()
+	s.dropReady(len(s.ready))
+	s.mu.Unlock()
+	s.trash.Wait()
+}
 
 // openTo lets the root of a container pass a directory, and no other user of the machine.
 func openTo(ids users.Range, dir string) error {

@@ -71,11 +71,22 @@ func countEntries(dir string) (int, error) {
 	return len(names), err
 }
 
-// dropSpares empties the spares of an earlier daemon.
-func (s *Roots) dropSpares() error {
-	entries, err := os.ReadDir(s.store.Path(rootsDir, runSpare))
-	for _, e := range entries {
-		err = errors.Join(err, s.trash.Put(s.store.Path(rootsDir, runSpare, e.Name())))
+// dropSpares removes what an earlier daemon had spare or ready.
+func (s *Roots) dropSpares() (err error) {
+	for _, name := range []string{runSpare, runReady} {
+		entries, errDir := os.ReadDir(s.store.Path(rootsDir, name))
+		err = errors.Join(err, errDir)
+		for _, e := range entries {
+			err = errors.Join(err, s.drop(s.store.Path(rootsDir, name, e.Name())))
+		}
 	}
 	return err
+}
+
+// drop removes a directory that no container has.
+func (s *Roots) drop(dir string) error {
+	if err := s.disks.Remove(dir); err != nil {
+		return err
+	}
+	return s.trash.Put(dir)
 }
