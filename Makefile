@@ -5,8 +5,9 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo d
 TAGS       := -tags "netgo osusergo"
 FUZZTIME   ?= 10s
 # All is compiled alike, so that building, linting and testing share what they
-# compile; without what debuggers read, which is linked into nothing.
-export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false
+# compile; without what debuggers read, which is linked into nothing. A compiler
+# that does not collect garbage takes a sixth less time.
+export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
 export CGO_ENABLED := 1
 # Without what gcc adds for debuggers: the linter, which has other flags, then compiles to the same bytes, and takes what is compiled.
 export CGO_CFLAGS  := -O2
