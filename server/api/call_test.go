@@ -67,9 +67,11 @@ func newCallWorld(t *testing.T, call func(context.Context) (string, error)) call
 	return w
 }
 
-// ended runs the loop until the newest run has ended.
+// ended runs the loop until the run that is due has ended. None begins with the next minute.
 func (w callWorld) ended(t *testing.T) []*cf.JobExecution {
 	t.Helper()
+	w.tick(t)
+	w.dueSince(-time.Hour)
 	for {
 		if all := w.tick(t); len(all) > 0 && all[0].State != cf.ExecutionRunning {
 			return all
