@@ -1,6 +1,7 @@
 package network
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -212,7 +213,13 @@ esac
 		t.Fatal(err)
 	}
 	for _, bits := range []int{24, 21, 16} {
-		run(t, `nft -f - <<'RULES'
+		t.Run(fmt.Sprint(bits), func(t *testing.T) { trustsSubnet(t, bits) })
+	}
+}
+
+// trustsSubnet wants firewalld to accept a Network's subnet as long as the Network is there.
+func trustsSubnet(t *testing.T, bits int) {
+	run(t, `nft -f - <<'RULES'
 table inet firewalld {
 	chain filter_FWD_trusted { accept; }
 	chain filter_FWD_public { reject with icmpx admin-prohibited; }
@@ -225,27 +232,26 @@ table inet firewalld {
 	}
 }
 RULES`)
-		n, err := New(testConfig(t, bits))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, a := newWorld(t, n), acquire(t, n, "a")
-		serve(t, w.netns, w.port(80))
-		set(t, n, a.allow(rule(t, "tcp", w.addr.String(), "80")))
-		trusted := func() bool {
-			t.Helper()
-			runs, trusts, err := n.filter.firewalld()
-			if err != nil || !runs {
-				t.Fatalf("got %t, %v; want that firewalld runs", runs, err)
-			}
-			return trusts
-		}
-		eventually(t, "firewalld accepts the subnet", trusted)
-		wantReached(t, a, w.port(80), true)
-		tearDown(t, n)
-		if trusted() {
-			t.Error("firewalld still accepts the subnet")
-		}
-		run(t, "nft delete table inet firewalld")
+	n, err := New(testConfig(t, bits))
+	if err != nil {
+		t.Fatal(err)
 	}
+	w, a := newWorld(t, n), acquire(t, n, "a")
+	serve(t, w.netns, w.port(80))
+	set(t, n, a.allow(rule(t, "tcp", w.addr.String(), "80")))
+	trusted := func() bool {
+		t.Helper()
+		runs, trusts, err := n.filter.firewalld()
+		if err != nil || !runs {
+			t.Fatalf("got %t, %v; want that firewalld runs", runs, err)
+		}
+		return trusts
+	}
+	eventually(t, "firewalld accepts the subnet", trusted)
+	wantReached(t, a, w.port(80), true)
+	tearDown(t, n)
+	if trusted() {
+		t.Error("firewalld still accepts the subnet")
+	}
+	run(t, "nft delete table inet firewalld")
 }
