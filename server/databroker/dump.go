@@ -59,6 +59,11 @@ func (s *Service) Dump(ctx context.Context, instanceGUID string, w io.Writer) (v
 	if err := svc.checkBackup(false); err != nil {
 		return "", err
 	}
+	release, err := s.broker.turn(ctx, instanceGUID+"/dump") // two at once could take each other's file
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	version, err = s.broker.dump(ctx, i, svc.engine, w)
 	return version, svc.withhold(err, "")
 }

@@ -88,10 +88,15 @@ func (redis) version() string {
 }
 
 // dump writes a snapshot, which a new file is as soon as it has its name. There is none
-// if the server says ten times that it is making none.
+// if the server says ten times that it is making none. A server that has made one refuses another
+// until it knows, up to 100 ms later.
 func (redis) dump() string {
 	return redisPrograms + `rm -f dump.rdb
-ask BGSAVE SCHEDULE >&2
+until
+  said=$(ask BGSAVE SCHEDULE)
+  case $said in *"already in progress"*) false ;; esac
+do sleep 0.1; done
+echo "$said" >&2
 idle=0
 while [ ! -e dump.rdb ] && [ $idle -lt 10 ]; do
   case $(ask INFO persistence) in
