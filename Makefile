@@ -33,7 +33,7 @@ LAUNCH     := runtime/container/starter/program/bin/launch
 PROGRAMS   := $(addprefix runtime/lifecycle/bin/,lifecycle launcher fileserver init fetch) $(STARTER) $(LAUNCH)
 # As the daemon embeds them.
 HELPERS    := $(foreach p,$(PROGRAMS),$(subst /bin/,/packed/,$(p)).zst)
-SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' -o -path 'web/dist/*' -type f 2>/dev/null) go.mod
+SOURCES    := $(shell find cmd server store runtime rootfs examples web -name '*.go' -o -path '*/migrations/*.sql' -o -path '*/baseline/*.sql' -o -path 'web/dist/*' -type f 2>/dev/null) go.mod
 
 .DEFAULT_GOAL := help
 

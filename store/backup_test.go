@@ -131,8 +131,8 @@ func older(t *testing.T, dir string, fewer int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, step := range steps[:len(steps)-fewer] {
-		if err := s.step(step, n+1); err != nil {
+	for _, step := range steps[:len(steps)-fewer] {
+		if err := s.step(step); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,18 +6,23 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"cupola/runtime/durable"
 )
 
-//go:embed migrations/*.sql
+// migrations are named by the version of the schema that they make; baseline has a script that makes what the migrations up to
+// its version make, in a fifth of the time.
+//
+//go:embed migrations/*.sql baseline/*.sql
 var migrations embed.FS
 
 // migrate runs the migrations that the file does not have yet, each in its own
-// transaction, forward only. It copies a file that holds rows before it changes it: see
+// transaction, forward only; a new file begins with the baseline. It copies a file that holds rows before it changes it: see
 // copyBefore.
 func (s *Store) migrate(file string) error {
 	var have int
@@ -36,15 +41,48 @@ func (s *Store) migrate(file string) error {
 			return fmt.Errorf("copy the database before it is migrated: %w", err)
 		}
 	}
-	for i := have; i < len(steps); i++ {
-		if err := s.step(steps[i], i+1); err != nil {
-			return fmt.Errorf("%s: %w", steps[i], err)
+	if have == 0 {
+		base, err := baseline()
+		if err != nil {
+			return err
+		}
+		return s.step(slices.Concat([]string{base}, steps[versionOf(base):])...)
+	}
+	for _, name := range steps[have:] {
+		if err := s.step(name); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func migrationNames() ([]string, error) { return fs.Glob(migrations, "migrations/*.sql") }
+func migrationNames() ([]string, error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	for i, name := range names {
+		if versionOf(name) != i+1 {
+			return nil, fmt.Errorf("%s is not migration %d", name, i+1)
+		}
+	}
+	return names, err
+}
+
+func baseline() (string, error) {
+	names, err := fs.Glob(migrations, "baseline/*.sql")
+	if err == nil && len(names) != 1 {
+		err = fmt.Errorf("got baselines %q; want one", names)
+	}
+	if err != nil {
+		return "", err
+	}
+	return names[0], nil
+}
+
+// versionOf is the version of the schema that a script makes; 0 if its name has none.
+func versionOf(name string) int {
+	number, _, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".sql"), "_")
+	version, _ := strconv.Atoi(number)
+	return version
+}
 
 func newerError(have, known int) error {
 	return fmt.Errorf("the database is of a newer cupola (schema %d, this one knows %d): run that one, or restore the copy it made before it migrated", have, known)
@@ -85,21 +123,21 @@ func (s *Store) copyBefore(file string, migration int) error {
 	return nil
 }
 
-func (s *Store) step(name string, version int) error {
-	if !strings.HasPrefix(name, fmt.Sprintf("migrations/%04d_", version)) {
-		return fmt.Errorf("is not migration %d", version)
-	}
-	text, err := migrations.ReadFile(name)
-	if err != nil {
-		return err
-	}
+// step runs scripts in one transaction.
+func (s *Store) step(names ...string) error {
 	tx, err := s.writer.Begin()
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	if _, err := tx.Exec(string(text) + "\nPRAGMA user_version = " + strconv.Itoa(version)); err != nil {
-		return err
+	for _, name := range names {
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(string(text) + "\nPRAGMA user_version = " + strconv.Itoa(versionOf(name))); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	return tx.Commit()
 }

@@ -27,11 +27,11 @@ func openBefore(t *testing.T, migration string) (dir string, writer *sql.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, step := range steps {
+	for _, step := range steps {
 		if step == migration {
 			break
 		}
-		if err := s.step(step, i+1); err != nil {
+		if err := s.step(step); err != nil {
 			t.Fatal(err)
 		}
 	}
