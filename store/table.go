@@ -3,8 +3,8 @@ package store
 // Table is the rows of one noun. Its methods take the transaction they act in. A
 // noun with further queries has a type for them in its file, which embeds its Table.
 //
-// Go compiles what has a type parameter once for each type, in each package that uses it: so a Table's methods are short, and
-// table, which does not know the type of its rows, does the work.
+// Go compiles what has a type parameter once for each type, in each package that uses it. So a Table's methods only name the type,
+// and call those of table, which are compiled once.
 type Table[T any] struct{ table table }
 
 // typed are rows as what they are.

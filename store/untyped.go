@@ -11,7 +11,7 @@ import (
 	"cupola/store/cf"
 )
 
-// table does the work of a Table without the type of its rows: a row is a *T. What Table says of a method is true of its own.
+// table is a Table without the type of its rows: a row is a *T. Its methods are documented at those of Table.
 type table struct {
 	name     string
 	singular string // for messages: "App not found"

@@ -162,8 +162,12 @@ func (s *Roots) claim(id string, size disk.Size) (ready bool, err error) {
 	return ready, err
 }
 
-// parts are the directories in a container's directory, once it has a disk.
-var parts = []string{filepath.Join(disk.Data, "upper"), filepath.Join(disk.Data, "work"), "root", lowerDir}
+// upperDir and workDir are those of the overlay, in a container's directory; parts are all directories there, once it has a disk.
+var (
+	upperDir = filepath.Join(disk.Data, "upper")
+	workDir  = filepath.Join(disk.Data, "work")
+	parts    = []string{upperDir, workDir, "root", lowerDir}
+)
 
 func (s *Roots) makeDisk(dir string, size disk.Size) error {
 	if err := s.disks.Create(dir, size); err != nil {
@@ -188,7 +192,7 @@ func (s *Roots) assemble(r Request, rec record, lowers []string, size disk.Size,
 			return err
 		}
 	}
-	upper, work := filepath.Join(dir, parts[0]), filepath.Join(dir, parts[1])
+	upper, work := filepath.Join(dir, upperDir), filepath.Join(dir, workDir)
 	if err := errors.Join(tree.SetOwner(upper, tree.Dir("", 0o755), ids), openTo(ids, dir)); err != nil {
 		return err
 	}
