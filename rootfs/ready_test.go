@@ -14,6 +14,18 @@ import (
 	"cupola/rootfs/root"
 )
 
+// newLoopStore opens a store whose disks are images. A directory with a project quota needs nothing made ready; without either,
+// the machine cannot show it.
+func newLoopStore(t *testing.T) *Store {
+	t.Helper()
+	needRoot(t)
+	s := newStore(t, Config{IDs: testIDs})
+	if m, why := s.Disks.Method(); m != disk.Loop {
+		t.Skipf("disks are not made ready where their method is %s: %s", m, why)
+	}
+	return s
+}
+
 // awaitReady waits until n disks are mounted that no container has, and returns where.
 func awaitReady(t *testing.T, s *Store, n int) []string {
 	t.Helper()
@@ -38,11 +50,7 @@ func awaitReady(t *testing.T, s *Store, n int) []string {
 // The second container of a size has a disk that was mounted before it came, empty and of that size; a disk is ready
 // for no container that is not there.
 func TestReadyDisk(t *testing.T) {
-	needRoot(t)
-	s := newStore(t, Config{IDs: testIDs})
-	if m, why := s.Disks.Method(); m != disk.Loop {
-		t.Skipf("disks are not made ready where their method is %s: %s", m, why)
-	}
+	s := newLoopStore(t)
 	mount := func(id string, mib int64) root.Root {
 		t.Helper()
 		r, err := s.Mount(t.Context(), root.Request{ID: id, Stack: "minifs", DiskBytes: mib << 20})
@@ -96,11 +104,7 @@ func TestReadyDisk(t *testing.T) {
 
 // Disks are ready of the sizes that containers had last, and of no more than four.
 func TestReadyDisksAreFew(t *testing.T) {
-	needRoot(t)
-	s := newStore(t, Config{IDs: testIDs})
-	if m, _ := s.Disks.Method(); m != disk.Loop {
-		t.Skip("disks are not made ready")
-	}
+	s := newLoopStore(t)
 	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 		if _, err := s.Mount(t.Context(), root.Request{ID: id, Stack: "minifs", DiskBytes: 16 << 20 * int64(id[0]-'a'+1)}); err != nil {
 			t.Fatal(err)

@@ -45,9 +45,7 @@ func change[T any](tx *Tx, t *Table[T], text string, args ...any) ([]*T, error) 
 
 // Get returns the row, or a cf.ResourceNotFound in Cloud Controller's words.
 func (t *Table[T]) Get(tx *Tx, guid string) (*T, error) {
-	row, err := t.table.visibleRow(tx, guid, nil)
-	v, _ := row.(*T)
-	return v, err
+	return t.Visible(tx, guid, nil)
 }
 
 // Find is Get, but for nil where there is no such row.

@@ -11,7 +11,7 @@ import (
 	"cupola/store/cf"
 )
 
-// table is a Table without the type of its rows: a row is a *T. Its methods are documented at those of Table.
+// table is the part of a Table that is the same for all types. A row is a *T in an any. Table documents the methods.
 type table struct {
 	name     string
 	singular string // for messages: "App not found"
