@@ -124,7 +124,7 @@ test: ## run all that CI runs
 	@.ci/deps build
 	@.ci/deps test & deps=$$!; $(MAKE) build && wait $$deps
 	@$(SUDO) bin/cupola doctor --leaks > bin/leaks || echo 'leaks of others, left as they are:'; cat bin/leaks
-	@failed=0; MAKE='$(MAKE)' .ci/stages again:e2e nice:lint again:test-root again:e2e-parts nice:again:test-unit-raced nice:again:test-unit-plain \
+	@failed=0; MAKE='$(MAKE)' .ci/stages again:e2e nice:lint again:test-root nice:again:test-unit-long again:e2e-parts nice:again:test-unit-raced nice:again:test-unit-plain \
 	    again:once-web again:once-data again:once-kube whole:once-systemd again:once-backup again:once-bosh again:once-toolchains || failed=1; \
 	  ! comm -13 <(grep '^ ' bin/leaks | sort) <($(SUDO) bin/cupola doctor --leaks | grep '^ ' | sort) | grep . || { echo 'the tests leaked these'; failed=1; }; \
 	  exit $$failed
@@ -166,11 +166,14 @@ test-all: ## run every test there is, for hours: nightly
 	@if git diff --quiet HEAD; then git rev-parse HEAD >.ci/tested; echo 'all passed: commit .ci/tested, and CI tests what changes after it'; fi
 
 .PHONY: test-unit
-test-unit: test-unit-raced test-unit-plain ## run the tests that need no root, with the race detector where it is cheap
+test-unit: test-unit-raced test-unit-long test-unit-plain ## run the tests that need no root, with the race detector where it is cheap
 
-.PHONY: test-unit-raced test-unit-plain
+.PHONY: test-unit-raced test-unit-long test-unit-plain
 test-unit-raced: $(HELPERS)
 	$(call of,race,$(RACE) -short -timeout 20m)
+
+# What takes long with the race detector, without it: these tests wait more than they compute.
+test-unit-long: $(HELPERS)
 	$(call of,long,$(TEST) -run "$$(.ci/packages long-tests)")
 
 test-unit-plain: $(HELPERS)
