@@ -56,7 +56,7 @@ type Credentials struct {
 }
 
 // Issue makes a certificate for a key. Instances with the same organizational units, which
-// are an app's, may share a key if many start at once: making one takes longer than all
+// are an app's, share a key if they start within a minute: making one takes longer than all
 // else of a start.
 func (a *Authority) Issue(s Subject) (Credentials, error) {
 	key, err := a.keys.next(strings.Join(s.OrganizationalUnits, "\n"))

@@ -17,30 +17,33 @@ import (
 const keyBits = 2048
 
 const (
-	// spareKeys is the most keys that lie ready, so that a start need not wait for one. A
-	// daemon that started fewer instances keeps as many keys as it started, at least one.
-	spareKeys = 32
+	// spareKeys is the most keys that lie ready, so that a start need not wait for one: for
+	// as many apps that start at once. A daemon that needed fewer keeps as many as it needed,
+	// at least one.
+	spareKeys = 8
 	// Keys are made ahead when no instance was started for quietFor: during starts they
 	// would take half of the processor time. After each follows a pause of restFactor times
 	// as long as it took.
 	quietFor   = time.Second
 	restFactor = 3
-	// sharedFor is how long the starts of an app may take its last key when no spare one
-	// is left. Then it is forgotten: a key takes 8 kB of memory.
+	// sharedFor is how long the starts of an app take its last key. Then it is forgotten: a
+	// key takes 8 kB of memory.
 	sharedFor = time.Minute
 	// maxShared is how many apps' keys are remembered.
 	maxShared = 1024
 )
 
-// keys makes keys ahead of their use. When many instances of an app start at once, and
-// none is left, they share one: each still has its own certificate.
+// keys makes keys ahead of their use. Instances of an app that start within a minute share
+// one, as they share all that one of them could tell: each still has its own certificate.
+// A key for each would take more of the processors than the rest of its start.
 //
 // At most half of the processors make keys: one takes some 0.1 s, for which others'
 // requests would wait while many apps start.
 type keys struct {
 	spare   chan *rsa.PrivateKey
 	making  chan struct{} // holds one for each key that is made
-	taken   atomic.Int64
+	starts  atomic.Int64
+	used    atomic.Int64
 	filling sync.Mutex
 	quiet   *time.Timer // begins to fill
 
@@ -64,7 +67,7 @@ func newKeys() *keys {
 
 // next is a key for an instance of an app; of "" it is for that instance alone.
 func (k *keys) next(app string) (*rsa.PrivateKey, error) {
-	k.taken.Add(1)
+	k.starts.Add(1)
 	k.quiet.Reset(quietFor)
 	if app == "" {
 		return k.fresh()
@@ -72,7 +75,7 @@ func (k *keys) next(app string) (*rsa.PrivateKey, error) {
 	l := k.lastOf(app)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(k.spare) == 0 && l.key != nil && time.Since(l.made) < sharedFor {
+	if l.key != nil && time.Since(l.made) < sharedFor {
 		return l.key, nil
 	}
 	key, err := k.fresh()
@@ -96,6 +99,7 @@ func (k *keys) forget(app string, l *lastKey) {
 
 // fresh is a key that no one else has.
 func (k *keys) fresh() (*rsa.PrivateKey, error) {
+	k.used.Add(1)
 	select {
 	case key := <-k.spare:
 		return key, nil
@@ -124,19 +128,19 @@ func (k *keys) lastOf(app string) *lastKey {
 	return l
 }
 
-func (k *keys) enough() int { return int(min(max(k.taken.Load(), 1), spareKeys)) }
+func (k *keys) enough() int { return int(min(max(k.used.Load(), 1), spareKeys)) }
 
 // fill makes keys, one after the other, until there are enough or a start makes it begin
 // later. It returns at once.
 func (k *keys) fill() {
-	taken := k.taken.Load()
+	starts := k.starts.Load()
 	fault.Go("identity", func() {
 		if !k.filling.TryLock() {
 			k.quiet.Reset(quietFor)
 			return
 		}
 		defer k.filling.Unlock()
-		for len(k.spare) < k.enough() && k.taken.Load() == taken {
+		for len(k.spare) < k.enough() && k.starts.Load() == starts {
 			began := time.Now()
 			key, err := k.generate()
 			if err != nil {
