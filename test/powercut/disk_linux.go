@@ -153,9 +153,10 @@ func (d *Disk) Replay() *Replay { return &Replay{disk: d, content: slices.Clone(
 // moment, which is not before that of the last call.
 func (r *Replay) Image(file string, moment int, rng *rand.Rand) error {
 	pending := r.advance(moment)
-	image := slices.Clone(r.content)
 	for _, w := range pending {
-		w.writePart(image, rng)
+		before := slices.Clone(r.content[w.at:][:len(w.data)])
+		defer copy(r.content[w.at:], before)
+		w.writePart(r.content, rng)
 	}
 	// A container that starts may have the last image mounted for a moment longer:
 	// written to, that file system would be mounted again.
@@ -166,7 +167,7 @@ func (r *Replay) Image(file string, moment int, rng *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Truncate(int64(len(image))), writeSparse(f, image), f.Close())
+	return errors.Join(f.Truncate(int64(len(r.content))), writeSparse(f, r.content), f.Close())
 }
 
 // advance applies all that is flushed at a moment, and returns the writes since
