@@ -272,6 +272,7 @@ func TestLargeBodies(t *testing.T) {
 // TestReaderOfLargeBodyWithoutProgress cuts a client off that takes nothing of what the
 // kernel copies, and none that takes little.
 func TestReaderOfLargeBodyWithoutProgress(t *testing.T) {
+	t.Parallel()
 	const size = 64 << 20
 	limit := 6 * quick.Progress // a busy machine, and TCP that lost something on it, may be late
 	s, _ := directSite(t, Config{Timeouts: Timeouts{Progress: limit}}, nil)
@@ -480,6 +481,7 @@ func TestNothingLeaks(t *testing.T) {
 
 // TestSlowHeadIsCut bounds how long a head may take, also of a later request.
 func TestSlowHeadIsCut(t *testing.T) {
+	t.Parallel()
 	s, _ := directSite(t, Config{Timeouts: Timeouts{RequestHeader: 200 * time.Millisecond}}, nil)
 	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, echo))}})
 	const whole = "GET / HTTP/1.1\r\nHost: app.test\r\n\r\n"

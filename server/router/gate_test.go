@@ -394,6 +394,7 @@ func TestSlowIsNoStall(t *testing.T) {
 
 // A client that reads nothing of a large answer is cut off, and the app sees that.
 func TestReaderWithoutProgress(t *testing.T) {
+	t.Parallel()
 	g := newGated(t, 1024, quick)
 	told := make(chan error, 1)
 	g.two(t, func(w http.ResponseWriter, _ *http.Request) {

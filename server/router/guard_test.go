@@ -86,6 +86,7 @@ func TestGuardLetsThrough(t *testing.T) {
 }
 
 func TestSlowAndGreedyClients(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, Config{Timeouts: Timeouts{RequestHeader: 200 * time.Millisecond, ClientIdle: 200 * time.Millisecond}})
 	s.Set(Table{Routes: []Route{route("app.test", app(t, "app", 0, echo))}})
 	tests := []struct{ name, text, want string }{

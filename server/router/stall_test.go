@@ -28,6 +28,7 @@ func TestStalledProcess(t *testing.T) {
 		serveUntilEOF(t, backend)
 		return
 	}
+	t.Parallel()
 	asked, answer := make(chan bool), make(chan bool)
 	backend := loopback.Serve(t, func(conn net.Conn) {
 		defer conn.Close()
