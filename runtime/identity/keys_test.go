@@ -101,11 +101,11 @@ func TestKeysAreShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.spare <- spare
-		time.Sleep(sharedFor - 1)
+		time.Sleep(sharedFor - time.Millisecond)
 		if second := next(t, k, "app:a"); second != first {
 			t.Error("a start within the while took another key")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Millisecond)
 		if third := next(t, k, "app:a"); third != spare {
 			t.Error("a key is shared for too long, or the spare one was not taken")
 		}
