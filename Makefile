@@ -201,7 +201,7 @@ E2E        = $(REAL) -count=1 -p $(shell nproc) -parallel 4 -timeout 40m
 E2E_PARTS    = $(addprefix ./test/e2e/,bosh backup data)
 ONE_OF_EACH  = ^(TestDeployment|TestABackupBringsEveryAppBack|TestServiceFiles)$$
 # Those that take longest come first, so that none is left over at the end.
-E2E_LONG     = $(addprefix ./test/e2e/,push images routing restart chaos)
+E2E_LONG     = $(addprefix ./test/e2e/,restart push images routing chaos)
 E2E_PACKAGES = $(E2E_LONG) $(filter-out ./test/e2e/web $(E2E_PARTS) $(E2E_LONG),$(patsubst %/,%,$(patsubst %,./%,$(dir $(wildcard test/e2e/*/main_test.go)))))
 
 .PHONY: e2e
