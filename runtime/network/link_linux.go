@@ -6,14 +6,11 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"cupola/runtime/fault"
 )
 
 // slot is one namespace with its link, made ahead or in use.
@@ -38,7 +35,7 @@ func (w *wiring) build(s slot) error {
 		return err
 	}
 	defer hostNS.Close()
-	h, err := newNamespace(s.file, hostNS)
+	h, err := newNamespace(s.file)
 	if err != nil {
 		return err
 	}
@@ -61,32 +58,12 @@ func (w *wiring) build(s slot) error {
 
 // newNamespace makes a network namespace, pins it at file and returns a netlink
 // socket in it.
-func newNamespace(file string, hostNS *os.File) (*netlink.Handle, error) {
-	type result struct {
-		h   *netlink.Handle
-		err error
-	}
-	results := make(chan result, 1)
-	fault.Go("network", func() {
-		// If the thread cannot return to the host's namespace, it stays locked
-		// and ends with the goroutine.
-		runtime.LockOSThread()
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			results <- result{err: fmt.Errorf("make a network namespace: %w", err)}
-			return
-		}
-		var h *netlink.Handle
-		err := fault.Guard("network", func() (err error) {
-			h, err = furnish(file)
-			return err
-		})
-		if unix.Setns(int(hostNS.Fd()), unix.CLONE_NEWNET) == nil {
-			runtime.UnlockOSThread()
-		}
-		results <- result{h, err}
+func newNamespace(file string) (h *netlink.Handle, err error) {
+	err = elsewhere(func() (err error) {
+		h, err = furnish(file)
+		return err
 	})
-	r := <-results
-	return r.h, r.err
+	return h, err
 }
 
 func furnish(file string) (*netlink.Handle, error) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cupola/runtime/fault"
+	"cupola/runtime/thread"
 )
 
 // ProbeFilter tries whether the kernel takes the nftables table, in a network
@@ -62,20 +62,12 @@ func inNamespace(enter, do func() error) error {
 		return err
 	}
 	defer host.Close()
-	result := make(chan error, 1)
-	fault.Go("network", func() {
-		// As in newNamespace: a thread that cannot return ends.
-		runtime.LockOSThread()
-		err := enter()
-		if err == nil {
+	return thread.Borrow("network", func() (restored bool, err error) {
+		if err = enter(); err == nil {
 			err = fault.Guard("network", do)
 		}
-		if unix.Setns(int(host.Fd()), unix.CLONE_NEWNET) == nil {
-			runtime.UnlockOSThread()
-		}
-		result <- err
+		return unix.Setns(int(host.Fd()), unix.CLONE_NEWNET) == nil, err
 	})
-	return <-result
 }
 
 // Look takes a Survey.

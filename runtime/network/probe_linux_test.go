@@ -1,7 +1,9 @@
 package network
 
 import (
+	"errors"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/nftables"
@@ -15,6 +17,30 @@ func TestProbesWhereContainersRun(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestTheFirstThreadStays makes many namespaces at once: none of them is ever that of the
+// process's first thread, by which /proc/net is read.
+func TestTheFirstThreadStays(t *testing.T) {
+	needRoot(t)
+	var makers sync.WaitGroup
+	for range 20 {
+		makers.Go(func() {
+			for range 20 {
+				err := elsewhere(func() error {
+					if unix.Gettid() == unix.Getpid() {
+						return errors.New("the first thread is in another namespace")
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	makers.Wait()
 }
 
 // TestLookFindsWhatNetworksHave looks at a network that serves one container.

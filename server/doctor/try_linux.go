@@ -7,13 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"cupola/rootfs/overlay"
+	"cupola/runtime/thread"
 )
 
 // privileges checks for root and its capabilities, which other checks need.
@@ -84,7 +84,7 @@ func (m *machine) userns(ctx context.Context) Result {
 // namespace of one thread, which exits afterwards.
 func (m *machine) overlay(context.Context) Result {
 	err := m.try(func(dir string) error {
-		return throwaway(func() error { return mountOverlay(dir) })
+		return thread.Throwaway("doctor", func() error { return mountOverlay(dir) })
 	})
 	switch {
 	case err == nil:
@@ -125,20 +125,4 @@ func mountOverlay(dir string) error {
 		return fmt.Errorf("mount an overlay: %w", err)
 	}
 	return errors.Join(os.WriteFile(filepath.Join(at, "file"), nil, 0o600), unix.Unmount(at, 0))
-}
-
-// throwaway runs do on a thread that exits afterwards. It never uses the main
-// thread, which cannot exit.
-func throwaway(do func() error) error {
-	res := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // unlocked only if do was not called
-		if unix.Gettid() != unix.Getpid() {
-			res <- do()
-			return
-		}
-		res <- throwaway(do)
-		runtime.UnlockOSThread()
-	}()
-	return <-res
 }
