@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -156,23 +157,26 @@ func slowClients(c *chaos) {
 }
 
 // startsGet sends a signal to each program that starts a container while an app
-// is pushed. After that the app can be pushed.
+// is pushed, again and again until one was there when it looked: a start is over in some
+// milliseconds. After that the app can be pushed.
 func startsGet(sig syscall.Signal) func(*chaos) {
 	return func(c *chaos) {
-		push := func() (string, error) { return c.d.Run("push", "--name", victimApp, e2e.Example(c.t, "static")) }
 		pushed := make(chan struct{})
-		go func() {
-			defer close(pushed)
-			_, _ = push() // it may fail, and says why
-		}()
-		var hit []int
+		var seen atomic.Bool
 		until := time.Now().Add(30 * time.Second) // the first start may be long in coming
+		go func(until time.Time) {
+			defer close(pushed)
+			for !seen.Load() && time.Now().Before(until) {
+				_, _ = c.d.Run("push", "--name", victimApp, e2e.Example(c.t, "static")) // it may fail, and says why
+			}
+		}(until)
+		var hit []int
 		for time.Now().Before(until) {
 			for _, pid := range c.starters() {
 				if syscall.Kill(pid, sig) != nil {
 					continue
 				}
-				if len(hit) == 0 {
+				if !seen.Swap(true) {
 					until = time.Now().Add(2 * faultTime)
 				}
 				hit = append(hit, pid)
