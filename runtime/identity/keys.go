@@ -17,9 +17,8 @@ import (
 const keyBits = 2048
 
 const (
-	// spareKeys is the most keys that lie ready, so that a start need not wait for one: for
-	// as many apps that start at once. A daemon that needed fewer keeps as many as it needed,
-	// at least one.
+	// spareKeys is the most keys that lie ready. As many apps can start at once without
+	// waiting for one. A daemon that used fewer keeps as many as it used, at least one.
 	spareKeys = 8
 	// Keys are made ahead when no instance was started for quietFor: during starts they
 	// would take half of the processor time. After each follows a pause of restFactor times
@@ -34,16 +33,16 @@ const (
 )
 
 // keys makes keys ahead of their use. Instances of an app that start within a minute share
-// one, as they share all that one of them could tell: each still has its own certificate.
-// A key for each would take more of the processors than the rest of its start.
+// a key, as they share the app's other secrets; each still has its own certificate. A key
+// for each would take more processor time than the rest of its start.
 //
 // At most half of the processors make keys: one takes some 0.1 s, for which others'
 // requests would wait while many apps start.
 type keys struct {
 	spare   chan *rsa.PrivateKey
 	making  chan struct{} // holds one for each key that is made
-	starts  atomic.Int64
-	used    atomic.Int64
+	starts  atomic.Int64  // of instances
+	used    atomic.Int64  // keys
 	filling sync.Mutex
 	quiet   *time.Timer // begins to fill
 
