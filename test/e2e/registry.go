@@ -131,10 +131,14 @@ func (r *ImageRegistry) handler() http.Handler {
 func (r *ImageRegistry) Vanish(t *testing.T) (knocks *atomic.Int64) {
 	t.Helper()
 	r.Stop()
-	l, err := net.Listen("tcp", r.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var l net.Listener
+	Eventually(t, time.Minute, func() string {
+		var err error
+		if l, err = net.Listen("tcp", r.Host); err != nil { // a process that another test starts has the old socket until it executes
+			return err.Error()
+		}
+		return ""
+	})
 	t.Cleanup(func() { l.Close() })
 	knocks = &atomic.Int64{}
 	go func() {
