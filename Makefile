@@ -114,9 +114,9 @@ demo: build ## run the demo: a daemon, an app pushed from source, its page
 of = packages=$$(.ci/packages $(1)); if [ -n "$$packages" ]; then $(2) $$packages; fi
 
 .PHONY: check
-check: $(HELPERS) ## vet, lint and test what changed since main, and what imports that
+check: $(HELPERS) ## vet, lint and test what changed since main; test what imports that, too
 	@.ci/deps build
-	$(call of,changed,.ci/lint)
+	$(call of,edited,.ci/lint)
 	$(call of,changed,$(TEST) -short)
 
 .PHONY: test
@@ -281,7 +281,7 @@ test-cgroup2: build ## run the e2e and root tests on cgroup v2, in a virtual mac
 
 .PHONY: lint
 lint: web-check ## vet and lint; with BASE=COMMIT, what changed since then
-	$(if $(BASE),$(call of,changed,.ci/lint),@.ci/lint ./...)
+	$(if $(BASE),$(call of,edited,.ci/lint),@.ci/lint ./...)
 
 .PHONY: web
 web: ## make web/dist of web/src and web/vendor
