@@ -30,17 +30,12 @@ var (
 
 // build makes the namespace of s, pins it and joins it to the host.
 func (w *wiring) build(s slot) error {
-	hostNS, err := os.Open("/proc/thread-self/ns/net")
-	if err != nil {
-		return err
-	}
-	defer hostNS.Close()
 	h, err := newNamespace(s.file)
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	veth, err := w.link(h, s, hostNS)
+	veth, err := w.link(h, s)
 	if err != nil {
 		return err
 	}
@@ -86,13 +81,14 @@ func furnish(file string) (*netlink.Handle, error) {
 }
 
 // link makes both ends at once, each where it belongs: moving one into the
-// namespace afterwards would cost an RCU grace period.
-func (w *wiring) link(h *netlink.Handle, s slot, hostNS *os.File) (*netlink.Veth, error) {
+// namespace afterwards would cost an RCU grace period. The host's namespace is that of the
+// process's first thread, which inNamespace leaves there.
+func (w *wiring) link(h *netlink.Handle, s slot) (*netlink.Veth, error) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.HardwareAddr, attrs.MTU, attrs.TxQLen = "eth0", containerMAC, w.mtu, -1
 	veth := &netlink.Veth{
 		LinkAttrs: attrs, PeerName: s.link, PeerHardwareAddr: hostMAC,
-		PeerNamespace: netlink.NsFd(hostNS.Fd()), PeerTxQLen: -1,
+		PeerNamespace: netlink.NsPid(os.Getpid()), PeerTxQLen: -1,
 	}
 	if err := h.LinkAdd(veth); err != nil {
 		return nil, fmt.Errorf("make link %s: %w", s.link, err)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,30 +93,18 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// inside runs f on a thread in the namespace, which then returns: the process's
-// first thread never ends, and would keep the namespace.
+// inside runs f on a thread in the namespace.
 func inside[T any](t testing.TB, netns string, f func() (T, error)) (value T, err error) {
 	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		host, err1 := os.Open("/proc/thread-self/ns/net")
-		ns, err2 := os.Open(netns)
-		if err = errors.Join(err1, err2); err != nil {
-			return
-		}
-		defer host.Close()
-		defer ns.Close()
-		if err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-			return
-		}
+	ns, err := os.Open(netns)
+	if err != nil {
+		return value, err
+	}
+	defer ns.Close()
+	err = inNamespace(func() error { return unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET) }, func() (err error) {
 		value, err = f()
-		if unix.Setns(int(host.Fd()), unix.CLONE_NEWNET) == nil {
-			runtime.UnlockOSThread()
-		}
-	}()
-	<-done
+		return err
+	})
 	return value, err
 }
 
