@@ -33,8 +33,8 @@ const (
 )
 
 // keys makes keys ahead of their use. Instances of an app that start within a minute share
-// a key, as they share the app's other secrets; each still has its own certificate. A key
-// for each would take more processor time than the rest of its start.
+// a key, as they share the app's other secrets; each still has its own certificate.
+// Making a key takes more processor time than the rest of a start.
 //
 // At most half of the processors make keys: one takes some 0.1 s, for which others'
 // requests would wait while many apps start.

@@ -83,7 +83,7 @@ func (d *derived[T]) check(rt fataler, write func(*store.Tx) error) {
 	if err := d.s.Read(context.Background(), func(tx *store.Tx) (err error) { want, err = d.fresh(tx); return err }); err != nil {
 		rt.Fatal(err)
 	}
-	if reflect.DeepEqual(want, d.value) { // takes a tenth of the time of cmp.Diff
+	if reflect.DeepEqual(want, d.value) { // cmp.Diff took a quarter of a test's time
 		return
 	}
 	if diff := cmp.Diff(want, d.value, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
